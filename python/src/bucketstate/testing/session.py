@@ -25,9 +25,10 @@ SETTINGS = {
     "spark.sql.session.timeZone": "UTC",
     "spark.sql.shuffle.partitions": "2",
     # Runs this short end before the JVM's optimising compiler has paid for itself; but the room for
-    # code is a fifth then, which Spark's generated classes fill, and the JVM sweeps it all the time.
-    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=240m "
-    "-XX:+UseSerialGC -Xss4m",
+    # code is a fifth then, which Spark's generated classes fill: the JVM sweeps it all the time.
+    "spark.driver.extraJavaOptions": (
+        "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=240m -XX:+UseSerialGC -Xss4m"
+    ),
 }
 """What makes Spark start and run short queries quickly."""
 
