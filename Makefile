@@ -68,7 +68,7 @@ MOVES_PYTESTS := $(addprefix tests/integration/,test_move.py test_moving.py test
   test_moved_on.py test_moves_by_chance.py test_repartitioned.py test_in_place.py test_partitions_of_a_session.py)
 ENGINE_PYTESTS := $(addprefix tests/integration/,test_operators.py test_queries.py test_stateful_queries.py test_transform_with_state.py test_cluster.py)
 
-.PHONY: help quick suite quick-stop newest-scala nightly coverage demo demo-tws demo-move test test-scala engines test-python test-sparks lint format jar package release try-release bench figures bench-memory bench-native bench-small-process bench-large bench-expiry bench-stateful bench-tws bench-move bench-live moves queries sweep conformance conformance-short generate docs clean hdfs bench-many soak chaos bench-s3 moved-checkpoint nexmark ruff lint-python rooms environments $(LINT_SCALA) $(TYPED_ON) $(MOVES_ON) tab $(TABS_ON) outside-links
+.PHONY: help quick suite quick-stop newest-scala nightly coverage demo demo-tws demo-move test test-scala engines test-python test-sparks lint format jar package release try-release bench figures bench-memory bench-native bench-small-process bench-large bench-expiry bench-stateful bench-tws bench-move bench-live bench-first-batch moves queries sweep conformance conformance-short generate docs clean hdfs bench-many soak chaos bench-s3 moved-checkpoint nexmark ruff lint-python rooms environments $(LINT_SCALA) $(TYPED_ON) $(MOVES_ON) tab $(TABS_ON) outside-links
 
 ##@ Newcomers
 
@@ -248,7 +248,7 @@ bench: $(VENV_STAMP) $(JAR) ## measure this provider beside Spark's own two: bat
 	@$(MAKE) nexmark
 	@$(PY) python/bench/pictures.py artifacts/bench
 
-figures: $(VENV_STAMP) ## keep the figures of artifacts/bench in docs/measured.json, and write them into README and docs/measurements.md
+figures: $(VENV_STAMP) ## keep the figures of artifacts/bench in docs/measured.json, and write them into README and the pages of docs
 	$(PY) -m scripts.figures --reports artifacts/bench
 
 # A quarter of the state's bytes for both, and a heap that fits it; HDFSBackedStateStoreProvider does not fit.
@@ -308,6 +308,10 @@ bench-move: $(VENV_STAMP) $(JAR) ## measure moves of 10 M keys between providers
 bench-live: $(VENV_STAMP) $(JAR) ## measure look-ups from another process in the state of a running query of 1 M keys, and what they cost it (BENCH_LIVE="--pace 5000")
 	@mkdir -p artifacts/bench
 	$(PY) python/bench/live.py --json artifacts/bench/live.json $(BENCH_LIVE)
+
+bench-first-batch: $(VENV_STAMP) $(JAR) ## measure how long an application takes from nothing to its first batch, with the warm-up and without, beside RocksDB's provider (BENCH_FIRST="--rounds 3")
+	@mkdir -p artifacts/bench
+	$(PY) python/bench/first_batch.py --json artifacts/bench/first-batch.json $(BENCH_FIRST)
 
 bench-tws: $(VENV_STAMP) $(JAR) ## measure transformWithState, in Scala and in Python, beside RocksDB's provider: batches, commits, restarts, memory
 	@mkdir -p artifacts/bench

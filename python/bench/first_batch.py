@@ -1,7 +1,7 @@
 """How long an application takes from its start until its first batch is done: a new query, and one
 that is restarted, each in a process of its own, with the contenders in turns.
 
-    python python/bench/first_batch.py --rounds 5
+    make bench-first-batch BENCH_FIRST="--rounds 5"
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ ROWS = 20_000
 
 PLUGIN = {"spark.plugins": "io.bucketstate.BucketstatePlugin"}
 CONTENDERS = {
-    "rocksdb": {STATE_STORE + "providerClass": PREFIX + "RocksDBStateStoreProvider"},
+    "rocksdb-default": {STATE_STORE + "providerClass": PREFIX + "RocksDBStateStoreProvider"},
     "no-warm-up": PLUGIN | {"spark.bucketstate.jvmWarmUp": "0"},
     "bucketed": PLUGIN,
 }

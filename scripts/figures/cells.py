@@ -18,6 +18,7 @@ PEOPLE = {
     "hashmap": "`HashMap` of rows, nothing durable",
     "no-snapshots": "bucketstate, snapshots turned off",
     "eager": "bucketstate, `restore.mode=eager`",
+    "no-warm-up": "bucketstate, `jvmWarmUp=0`",
     "bucketed": "**bucketstate**",
     "bucketed-plugin": "bucketstate, with the plugin",
     "bucketed-rocksdb": "bucketstate, `engine=rocksdb`",

@@ -74,6 +74,28 @@ MANY_STORES = (
     Column("threads", "threads", whole),
     Column("memory of the process, MiB", "resident", mib),
 )
+LOOKING_UP = (
+    Column("keys a second", "rate", whole),
+    Column("processor time of a key, us", "processor", whole),
+    Column("slowest call, ms", "slowest"),
+)
+LOOKED_UP_BESIDE = (
+    Column("keys a second", "rate", whole),
+    Column("processors that asking takes", "share", two),
+    Column("memory of the process that asks, MiB", "memory", mib),
+    Column("slowest call, ms", "slowest"),
+    Column("batches that an answer was behind at most", "behind", whole),
+    Column("batch of the query alone, ms", "batch alone", whole),
+    Column("batch beside the asking, ms", "batch beside", whole),
+    Column("times as long, median of the pairs", "ratio", two),
+    Column("times as long, the least", "least ratio", two),
+    Column("times as long, the most", "most ratio", two),
+)
+FIRST_BATCHES = (
+    Column("session there, ms", "session", whole),
+    Column("first batch done, ms", "done", whole),
+    Column("of it the batch alone", "batch", whole),
+)
 LARGE = (
     Column("all keys brought in, s", "load", whole),
     Column("batches after that", "batches", whole),

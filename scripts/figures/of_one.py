@@ -5,7 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from scripts.figures.cells import PEOPLE, Column, keys_of, millions, table, whole
-from scripts.figures.columns import IN_PYSPARK, LARGE
+from scripts.figures.columns import (
+    FIRST_BATCHES,
+    IN_PYSPARK,
+    LARGE,
+    LOOKED_UP_BESIDE,
+    LOOKING_UP,
+)
 from scripts.figures.constants import constants
 
 if TYPE_CHECKING:
@@ -150,3 +156,42 @@ def large_state(figures: Figures) -> str:
     (row,) = figures["large-state"].rows
     cells = [[column.title, column.cell(row)] for column in LARGE]
     return table(["", f"{keys_of(row)} keys"], cells)
+
+
+_WAYS = {
+    "get": "`get`",
+    "get_of_what_is_not_there": "`get` of a key that is not there",
+    "get_many_of_100": "`get_many` of 100, as Python values",
+    "get_many_of_100_as_columns": "`get_many` of 100, `to_arrow()`",
+}
+
+
+def looking_up(figures: Figures) -> str:
+    """How fast a process that does nothing else looks keys up."""
+    rows = [
+        [called, *(column.cell(figures["live"].one(way=way)) for column in LOOKING_UP)]
+        for way, called in _WAYS.items()
+    ]
+    return table(["", *(column.title for column in LOOKING_UP)], rows)
+
+
+def looked_up_beside(figures: Figures) -> str:
+    """What looking up at a pace takes, and what it costs the query that is asked about."""
+    row = figures["live"].one(way="beside")
+    cells = [[column.title, column.cell(row)] for column in LOOKED_UP_BESIDE]
+    return table(["", "while the query runs"], cells)
+
+
+_STARTS = {"new": "a new query", "again": "restarted"}
+
+
+def first_batches(figures: Figures) -> str:
+    """How long an application takes from nothing to its first batch."""
+    rows = [
+        [
+            f"{PEOPLE[str(row['provider'])]}, {_STARTS[str(row['start'])]}",
+            *(column.cell(row) for column in FIRST_BATCHES),
+        ]
+        for row in figures["first-batch"].rows
+    ]
+    return table(["", *(column.title for column in FIRST_BATCHES)], rows)

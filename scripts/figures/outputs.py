@@ -26,6 +26,7 @@ PAGES = (
     "docs/stateful.md",
     "docs/object-stores.md",
     "docs/reliability.md",
+    "docs/live.md",
 )
 _OF_RESTART = {
     "seconds": "RESTART_SECONDS",

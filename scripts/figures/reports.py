@@ -259,6 +259,49 @@ def _large_state(report: Any) -> list[Row]:
     ]
 
 
+def _live(report: Any) -> list[Row]:
+    """A row for each way of asking, and one for asking at a pace, beside the query's batches."""
+    alone, beside = report["alone"], report["beside"]
+    ways = {way: found for way, found in alone.items() if isinstance(found, dict)}
+    rows: list[Row] = [
+        {
+            "way": way,
+            "rate": found["keys_a_second"],
+            "processor": found["processor_us_a_key"],
+            "slowest": found["slowest_call_ms"],
+        }
+        for way, found in ways.items()
+    ]
+    paced: Row = {
+        "way": "beside",
+        "rate": beside["keys_a_second"],
+        "share": beside["processor_of_asking"],
+        "memory": alone["memory_bytes"],
+        "slowest": beside["slowest_call_ms"],
+        "behind": beside["batches_behind_at_most"],
+        "batch alone": beside["ms_of_a_batch_alone"],
+        "batch beside": beside["ms_of_a_batch_beside"],
+        "ratio": beside["median_ratio"],
+        "least ratio": min(beside["ratios"]),
+        "most ratio": max(beside["ratios"]),
+    }
+    return [*rows, paced]
+
+
+def _first_batch(report: Any) -> list[Row]:
+    return [
+        {
+            "provider": contender,
+            "start": start,
+            "session": found["session_ms"],
+            "done": found["done_ms"],
+            "batch": found["batch_ms"],
+        }
+        for contender, starts in report.items()
+        for start, found in starts.items()
+    ]
+
+
 READERS: dict[str, Callable[[Any], list[Row]]] = {
     **dict.fromkeys(("providers", "native", "native-large", "native-short", "engines"), _batches),
     **dict.fromkeys(("long-run", "memory-uniform", "memory-zipf"), _long_run),
@@ -277,5 +320,7 @@ READERS: dict[str, Callable[[Any], list[Row]]] = {
     "tws": _tws,
     "many-stores": _many_stores,
     "large-state": _large_state,
+    "live": _live,
+    "first-batch": _first_batch,
 }
 """By the file's name without `.json`."""

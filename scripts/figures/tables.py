@@ -145,6 +145,9 @@ TABLES: dict[str, Table] = {
     "tws-in-python": Table(of_one.tws_in_python, ("tws-pandas", "tws-rows")),
     "many-stores": _of_one("many-stores", by_provider, columns=columns.MANY_STORES),
     "large-state": Table(of_one.large_state, ("large-state",)),
+    "looking-up": Table(of_one.looking_up, ("live",)),
+    "looked-up-beside": Table(of_one.looked_up_beside, ("live",)),
+    "first-batches": Table(of_one.first_batches, ("first-batch",)),
     "size-constants": Table(of_one.size_constants, ("providers", "long-run", "restart")),
     "readme": Table(
         readme,

@@ -137,6 +137,36 @@ LARGE = {
     "report": {"seconds": 70.0, "resident": 1},
     "results": [{"ms": 800, "loads": False}],
 }
+_ONE_WAY = {
+    "keys_a_second": 1234,
+    "processor_us_a_key": 451.2,
+    "slowest_call_ms": 20.0,
+    "new_versions": 3,
+}
+LOOKED_UP = {
+    "alone": {
+        **dict.fromkeys(("get", "get_of_what_is_not_there"), _ONE_WAY),
+        **dict.fromkeys(("get_many_of_100", "get_many_of_100_as_columns"), _ONE_WAY),
+        "memory_bytes": 185 << 20,
+    },
+    "beside": {
+        "ms_of_a_batch_alone": 330,
+        "ms_of_a_batch_beside": 660,
+        "ratios": [2.6, 1.7],
+        "median_ratio": 2.013,
+        "keys_a_second": 10_000,
+        "batches_behind_at_most": 1,
+        "processor_of_asking": 0.52,
+        "slowest_call_ms": 31.5,
+    },
+}
+STARTED = {
+    contender: {
+        start: {"session_ms": 4000.4, "done_ms": ms, "batch_ms": 3500.0}
+        for start, ms in {"new": 9001.6, "again": 8000.0}.items()
+    }
+    for contender in ("rocksdb-default", "no-warm-up", "bucketed")
+}
 
 
 def _by_all(result: dict[str, Any]) -> list[dict[str, Any]]:
@@ -174,10 +204,12 @@ def reports(tmp_path: Path) -> Path:
         "_tws": {"results": [BY_KEY]},
         "_many_stores": [SMALL],
         "_large_state": LARGE,
+        "_live": LOOKED_UP,
+        "_first_batch": STARTED,
     }
     for name, reader in READERS.items():
         (tmp_path / f"{name}.json").write_text(json.dumps(shapes[reader.__name__]))
-    (tmp_path / "live.json").write_text("{}")
+    (tmp_path / "unread.json").write_text("{}")
     return tmp_path
 
 
@@ -236,6 +268,17 @@ def test_figures_are_written_for_people(found: dict[str, Measured]) -> None:
     assert "| Row, HDFSBacked | 1,320 | 199 | 0 | 9,199 |" in TABLES["tws-in-python"](found)
     assert "| **281** | **1,024** |" in TABLES["many-stores"](found)
     assert "| checkpoint, MiB | 9,216 |" in TABLES["large-state"](found)
+    made = TABLES["looking-up"](found)
+    assert "| `get` of a key that is not there | 1,234 | 451 | 20.0 |" in made
+    assert "beside" not in made
+    made = TABLES["looked-up-beside"](found)
+    assert "| memory of the process that asks, MiB | 185 |" in made
+    assert "| times as long, median of the pairs | 2.01 |" in made
+    assert "| times as long, the least | 1.70 |\n| times as long, the most | 2.60 |" in made
+    made = TABLES["first-batches"](found)
+    assert "| RocksDB as it comes, a new query | 4,000 | 9,002 | 3,500 |" in made
+    assert "| **bucketstate**, a new query | 4,000 | 9,002 | 3,500 |" in made
+    assert "| bucketstate, `jvmWarmUp=0`, restarted | 4,000 | 8,000 | 3,500 |" in made
 
 
 def test_a_table_says_of_which_version_each_of_its_reports_is(found: dict[str, Measured]) -> None:
@@ -348,7 +391,6 @@ def test_every_report_of_the_makefile_has_a_reader() -> None:
     made = set(re.findall(r"artifacts/bench/([\w-]+)\.json", (ROOT / "Makefile").read_text()))
     without = {
         "providers-hadoop": "counts calls of the file system, for whoever changes them",
-        "live": "was made beside other work, which docs/live.md says",
         "soak": "is drawn by python/bench/pictures.py",
         "soak-rocksdb": "the same",
     }
