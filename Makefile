@@ -40,10 +40,8 @@ TABS_ON := $(SPARKS:%=tab-on-%)
 MOVES_ON := $(patsubst %,moves-on-%,$(filter-out $(NEWEST),$(SPARKS)))
 SCALA_SOURCES := $(shell find scala/src/main -type f) python/src/bucketstate/doctor/rules.json build.sbt $(wildcard project/*.sbt project/*.scala project/*.properties) VERSION
 PY_ROOMS := python/src python/bench python/hatch_build.py nexmark/src examples scripts tests
-# Spark 4.0's suite of providers leaves stores open when it closes them, and reads some after their commit.
-PROVIDER_SUITE := $(if $(filter 4.0,$(CONFORMANCE_SPARK)),,*BucketedStateStoreSuite)
 # Of Spark's suites, those that take seconds, up to one minute; full outer joins by the names of 4.1 and earlier, and of later ones.
-QUICK_SUITES := $(PROVIDER_SUITE) *StateManager*Suite *BucketedMergingSessionWindowSuite \
+QUICK_SUITES := *BucketedStateStoreSuite *StateManager*Suite *BucketedMergingSessionWindowSuite \
   *BucketedFlatMapGroupsWithStateExecHelperSuite *BucketedFullOuterJoinSuite *BucketedFullOuterJoinV4Suite \
   *BucketedValueStateSuite *BucketedListStateSuite *BucketedMapStateSuite *BucketedTimerSuite \
   *BucketedStatefulProcessorHandleSuite *BucketedTransformWithStateInPySparkStateServerSuite \
@@ -137,7 +135,7 @@ rooms: $(VENV_STAMP) ## count the files of each folder, the arrows between rooms
 test-scala: $(VENV_STAMP) ## run the Scala unit tests only
 	@SPARK=$(CONFORMANCE_SPARK) scripts/sbt core/test "conformance/testOnly $(TEST_SUITES)" $(STORAGE_SUITES)
 	@SPARK=$(CONFORMANCE_SPARK) BUCKETSTATE_ENGINE=rocksdb BUCKETSTATE_HISTORIES=1 scripts/sbt \
-	  "core/testOnly $(ENGINE_SUITES)" $(PROVIDER_SUITE:%="conformance/testOnly %")
+	  "core/testOnly $(ENGINE_SUITES)" "conformance/testOnly *BucketedStateStoreSuite"
 
 newest-scala: $(VENV_STAMP) ## run the Scala unit tests on Spark 4.3 itself (make test takes the newest that has test jars, the Python tests 4.3)
 	@SPARK=$(NEWEST) scripts/sbt core/test

@@ -14,15 +14,13 @@ import org.apache.spark.sql.internal.SQLConf
 import org.apache.spark.sql.types.StructType
 import org.scalatest.BeforeAndAfter
 
-import io.bucketstate.BucketedStateStoreProvider
-
 /**
  * Spark's suite for providers. Everything overridden here is what the suite asks a provider's author for:
  * how to make one, and how to read what it holds by way of another one; and where Spark's base trait and
  * its session trait both define a method, which of the two it is.
  */
 class BucketedStateStoreSuite
-    extends StateStoreSuiteBase[BucketedStateStoreProvider]
+    extends StateStoreSuiteBase[SuiteProvider.Tried]
     with OnBucketstate
     with BeforeAndAfter {
 
@@ -36,9 +34,9 @@ class BucketedStateStoreSuite
       families: Boolean = false,
       sqlConf: SQLConf = SQLConf.get,
       hadoopConf: Configuration = new Configuration
-  ): BucketedStateStoreProvider = {
+  ): SuiteProvider.Tried = {
     hadoopConf.set("sql.streaming.runId", UUID.randomUUID().toString)
-    val provider = new BucketedStateStoreProvider
+    val provider = SuiteProvider.make()
     provider.init(
       storeId,
       keySchema,
@@ -53,41 +51,41 @@ class BucketedStateStoreSuite
     provider
   }
 
-  override def newStoreProvider(): BucketedStateStoreProvider = make()
+  override def newStoreProvider(): SuiteProvider.Tried = make()
 
-  override def newStoreProvider(storeId: StateStoreId): BucketedStateStoreProvider = make(storeId)
+  override def newStoreProvider(storeId: StateStoreId): SuiteProvider.Tried = make(storeId)
 
   override def newStoreProvider(
       storeId: StateStoreId,
       useColumnFamilies: Boolean
-  ): BucketedStateStoreProvider = make(storeId, families = useColumnFamilies)
+  ): SuiteProvider.Tried = make(storeId, families = useColumnFamilies)
 
   override def newStoreProvider(
       storeId: StateStoreId,
       conf: Configuration
-  ): BucketedStateStoreProvider = make(storeId, hadoopConf = conf)
+  ): SuiteProvider.Tried = make(storeId, hadoopConf = conf)
 
   override def newStoreProvider(
       minDeltasForSnapshot: Int,
       numOfVersToRetainInMemory: Int
-  ): BucketedStateStoreProvider =
+  ): SuiteProvider.Tried =
     make(sqlConf = getDefaultSQLConf(minDeltasForSnapshot, numOfVersToRetainInMemory))
 
   override def newStoreProvider(
       keySchema: StructType,
       keyStateEncoderSpec: KeyStateEncoderSpec,
       useColumnFamilies: Boolean
-  ): BucketedStateStoreProvider =
+  ): SuiteProvider.Tried =
     make(keySchema = keySchema, keySpec = Some(keyStateEncoderSpec), families = useColumnFamilies)
 
-  override def newStoreProvider(useColumnFamilies: Boolean): BucketedStateStoreProvider =
+  override def newStoreProvider(useColumnFamilies: Boolean): SuiteProvider.Tried =
     make(families = useColumnFamilies)
 
   // Not `override`: Spark 4.0 asks for neither.
-  def newStoreProviderWithClonedConf(storeId: StateStoreId): BucketedStateStoreProvider =
+  def newStoreProviderWithClonedConf(storeId: StateStoreId): SuiteProvider.Tried =
     make(storeId, sqlConf = SQLConf.get.clone())
 
-  def newStoreProviderNoInit(): BucketedStateStoreProvider = new BucketedStateStoreProvider
+  def newStoreProviderNoInit(): SuiteProvider.Tried = SuiteProvider.make()
 
   override def getDefaultSQLConf(
       minDeltasForSnapshot: Int,
@@ -101,7 +99,7 @@ class BucketedStateStoreSuite
 
   /** A provider does not say which version is its newest: the folder does. */
   override def getLatestData(
-      storeProvider: BucketedStateStoreProvider,
+      storeProvider: SuiteProvider.Tried,
       useColumnFamilies: Boolean
   ): Set[((String, Int), Int)] = {
     val folder = new File(storeProvider.stateStoreId.storeCheckpointLocation().toUri.getPath)
@@ -113,7 +111,7 @@ class BucketedStateStoreSuite
   }
 
   override def getData(
-      storeProvider: BucketedStateStoreProvider,
+      storeProvider: SuiteProvider.Tried,
       version: Int,
       useColumnFamilies: Boolean
   ): Set[((String, Int), Int)] =
@@ -126,7 +124,7 @@ class BucketedStateStoreSuite
 
   /** A snapshot is a manifest here; the base class knows the file names of Spark's own providers. */
   override protected def fileExists(
-      provider: BucketedStateStoreProvider,
+      provider: SuiteProvider.Tried,
       version: Long,
       isSnapshot: Boolean
   ): Boolean = {
