@@ -65,6 +65,7 @@ def test_without_the_jar_spark_ends_as_the_page_has_it(tmp_path: Path) -> None:
     assert f"java.lang.{error}" in run.stdout + run.stderr
 
 
+@at_night
 def test_flags_are_heard_whatever_the_package_s_folder(tmp_path: Path) -> None:
     """As the README has it: what a shell makes of `$(...)` has no quotes."""
     package = tmp_path / "some folder"

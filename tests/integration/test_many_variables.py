@@ -35,7 +35,7 @@ from tests.integration.test_many_keys import (
     set_to,
     summed,
 )
-from tests.kit.cases import cases
+from tests.kit.cases import at_night, cases
 from tests.kit.sparks import NEEDS_EXTENSION
 
 if TYPE_CHECKING:
@@ -205,7 +205,8 @@ def by_batch(streamed: Streamed) -> list[list[tuple[Any, ...]]]:
     return [sorted(rows, key=repr) for _, rows in sorted(streamed.batches.items())]
 
 
-@pytest.mark.parametrize("timeout", cases(["event"], ["processing"]))
+@at_night
+@pytest.mark.parametrize("timeout", ["event", "processing"])
 def test_a_checkpoint_goes_to_and_fro_with_timers_and_parts(
     spark: SparkSession, tmp_path: Path, timeout: Literal["event", "processing"]
 ) -> None:

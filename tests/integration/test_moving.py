@@ -102,7 +102,7 @@ EVERY = [
 ]
 
 
-FEW = [("transformWithState", "2", "heap")]
+FEW = [("aggregation", "2", "heap")]
 
 
 @pytest.fixture(params=cases(FEW, EVERY), ids="-".join)

@@ -27,7 +27,7 @@ from tests.integration.streams import (
     run_with_restart,
     write_batches,
 )
-from tests.kit.cases import cases
+from tests.kit.cases import at_night, cases
 from tests.kit.session_settings import settings
 
 if TYPE_CHECKING:
@@ -96,10 +96,10 @@ def operators(streamed: Streamed) -> list[dict[str, Any]]:
     cases(
         [
             ("pandas", True, {}),
-            pytest.param("rows", False, {"checkpointFormatVersion": "2"}, marks=needs_rows),
             pytest.param("rows", True, {"encodingFormat": "avro"}, marks=needs_rows),
         ],
         [
+            pytest.param("rows", False, {"checkpointFormatVersion": "2"}, marks=needs_rows),
             ("pandas", False, {"checkpointFormatVersion": "2"}),
             pytest.param("rows", True, {"checkpointFormatVersion": "2"}, marks=needs_rows),
             pytest.param("rows", False, {}, marks=needs_rows),
@@ -122,6 +122,7 @@ def test_the_same_answers_over_a_restart(
     assert max(o["numRowsTotal"] for o in operators(streamed)) > 0
 
 
+@at_night
 @pytest.mark.timeout(400)
 def test_a_driver_that_is_killed_again_and_again(tmp_path: Path, on_rocksdb: Answered) -> None:
     """The process of driver and executor dies in the middle of whatever it does.
