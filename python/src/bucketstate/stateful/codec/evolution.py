@@ -74,14 +74,17 @@ def state(
             )
 
     def mark(marked: type[T]) -> type[T]:
+        misplaced = DefinitionError(
+            f"stateful.state(version={version}) is put on {marked!r}: put it on a class of "
+            "your own."
+        )
+        if not isinstance(marked, type):
+            raise misplaced
         try:
-            assert isinstance(marked, type)
             setattr(marked, _ATTRIBUTE, Evolution(version, steps))
-        except (AssertionError, TypeError):
-            raise DefinitionError(
-                f"stateful.state(version={version}) is put on {marked!r}: put it on a class of "
-                "your own."
-            ) from None
+        except TypeError:
+            # A class of Python's own takes no attributes.
+            raise misplaced from None
         return marked
 
     return mark
