@@ -52,7 +52,8 @@ private[move] object Marker {
   def block(folder: QueryFolder): Unit =
     if (!isBlocked(folder)) folder.write(OfQuery, Blocking)
 
-  private def isBlocked(folder: QueryFolder): Boolean =
+  /** Whether a move into it has not come to its end. */
+  def isBlocked(folder: QueryFolder): Boolean =
     folder.exists(OfQuery) && Arrays.equals(folder.read(OfQuery), Blocking)
 
   /** Says that all is there, of a move that had come so far but for saying it. */

@@ -130,6 +130,10 @@ private[move] final class Planner(
         )
       case _ => ()
     }
+    val isRewound = request.inPlace && source.folder.exists(Marker.Rewind)
+    if (isRewound || Marker.stateOf(source.folder) == MarkedAs.GivenUp) {
+      error("A move or a rewind of the checkpoint was begun and not finished: finish that first.")
+    }
     if (request.inPlace) checkInPlace() else checkTarget()
     tell()
   }
@@ -167,9 +171,6 @@ private[move] final class Planner(
         s"Batch $next was planned and is not committed: start the query, so that it ends it, and stop it again; or give " +
           "a folder to rewrite into."
       )
-    }
-    if (Marker.stateOf(source.folder) == MarkedAs.GivenUp || source.folder.exists(Marker.Rewind)) {
-      error("A move or a rewind of the checkpoint was begun and not finished: finish that first.")
     }
     if (left.isEmpty) laterFile.foreach { name =>
       error(

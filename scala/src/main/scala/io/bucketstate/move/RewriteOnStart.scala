@@ -104,12 +104,13 @@ private[bucketstate] final class RewriteOnStart(session: SparkSession, provider:
       )
     }
 
-  private def isRunning(folder: QueryFolder): Boolean = folder.exists(Metadata) && {
-    val damage = new Damage(folder.locationOf(Metadata), "metadata of a query")
-    val json = LogText.objectOf(new String(folder.read(Metadata), UTF_8), damage)
-    Try(UUID.fromString(json.path("id").asText)).toOption
-      .exists(SparkSessions.isRunning(session, _))
-  }
+  private def isRunning(folder: QueryFolder): Boolean =
+    folder.exists(Marker.OfQuery) && !Marker.isBlocked(folder) && {
+      val damage = new Damage(folder.locationOf(Marker.OfQuery), "metadata of a query")
+      val json = LogText.objectOf(new String(folder.read(Marker.OfQuery), UTF_8), damage)
+      Try(UUID.fromString(json.path("id").asText)).toOption
+        .exists(SparkSessions.isRunning(session, _))
+    }
 
   private def rewrite(folder: QueryFolder, partitions: Int, wanted: Int): Unit = {
     log.info(
@@ -133,7 +134,4 @@ private[bucketstate] final class RewriteOnStart(session: SparkSession, provider:
 
 private object RewriteOnStart {
   private val log = LoggerFactory.getLogger(classOf[RewriteOnStart])
-
-  /** Spark's file with the id of the query. */
-  private val Metadata = "metadata"
 }

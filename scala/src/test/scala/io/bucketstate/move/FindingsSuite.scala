@@ -3,9 +3,11 @@ package io.bucketstate.move
 import java.nio.file.{Files, Path}
 import java.time.{Clock, Instant, ZoneOffset}
 
+import org.apache.hadoop.fs.{Path => HadoopPath}
+import org.apache.spark.sql.execution.streaming.state.SparkSessions
 import org.scalatest.funsuite.AnyFunSuite
 
-import io.bucketstate.move.log.LogText
+import io.bucketstate.move.log.{LogText, QueryFolder}
 
 /** What a plan says of the checkpoint that it is of. */
 class FindingsSuite extends AnyFunSuite with CountsToMove {
@@ -48,6 +50,24 @@ class FindingsSuite extends AnyFunSuite with CountsToMove {
       assert(warnings(foreign).size == 1)
       assert(warnings(foreign).head.contains("with the state store provider com.example.Provider"))
       assert(foreign.isPossible)
+    }
+  }
+
+  test("a source that is itself the half of a move") {
+    withSession() { (spark, folder) =>
+      val source = folder.resolve("source")
+      countInto(spark, source, "hdfs")
+      val hadoop = SparkSessions.hadoopConf(spark)
+      val there = new QueryFolder(new HadoopPath(source.toUri), hadoop, Set.empty)
+      try Marker.block(there)
+      finally there.close()
+      val plan = new Planner(spark, requestOf(source, folder), None, Clock.systemUTC()).plan()
+      assert(!plan.isPossible)
+      assert(
+        plan.findings.filter(_.severity == Severity.Error).map(_.text) == Seq(
+          "A move or a rewind of the checkpoint was begun and not finished: finish that first."
+        )
+      )
     }
   }
 
