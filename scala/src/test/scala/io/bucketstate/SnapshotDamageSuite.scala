@@ -100,36 +100,33 @@ class SnapshotDamageSuite extends AnyFunSuite with SnapshotBatches {
     }
 
   test("a run that is gone is passed over for an older manifest, whoever deleted it (SPARK-55892)") {
-    withHarness { harness =>
-      val settings = inCommit ++ spark(
-        "stateStore.bucketed.compaction.maxRuns" -> "20",
-        "minBatchesToRetain" -> "20",
-        "stateStore.autoSnapshotRepair.enabled" -> "false"
-      )
-      val provider = harness.provider(settings: _*)
-      val models = run(provider, 0, 7, Map.empty)
-      provider.close()
-      (runsOf(harness, 6) -- runsOf(harness, 4)).foreach(Files.delete)
-      assert(restarted(harness, settings, 7) == models(7))
-    }
+    passedOver("stateStore.autoSnapshotRepair.enabled" -> "false")(Files.delete)
   }
 
   test("a run that was cut is passed over as the version is opened, and fails no batch") {
-    withHarness { harness =>
+    passedOver(
+      "stateStore.bucketed.restore.mode" -> "lazy",
+      "stateStore.autoSnapshotRepair.enabled" -> "true"
+    ) { file =>
+      Files.write(file, Files.readAllBytes(file).dropRight(1))
+      ()
+    }
+  }
+
+  /** A restart has the state though what the newest manifest alone names came to harm. */
+  private def passedOver(more: (String, String)*)(harm: Path => Unit): Unit = withHarness {
+    harness =>
       val settings = inCommit ++ spark(
-        "stateStore.bucketed.restore.mode" -> "lazy",
         "stateStore.bucketed.compaction.maxRuns" -> "20",
-        "minBatchesToRetain" -> "20",
-        "stateStore.autoSnapshotRepair.enabled" -> "true"
-      )
+        "minBatchesToRetain" -> "20"
+      ) ++ spark(more: _*)
       val provider = harness.provider(settings: _*)
       val models = run(provider, 0, 7, Map.empty)
       provider.close()
-      val cut = runsOf(harness, 6) -- runsOf(harness, 4)
-      assert(cut.nonEmpty)
-      cut.foreach(file => Files.write(file, Files.readAllBytes(file).dropRight(1)))
+      val newest = runsOf(harness, 6) -- runsOf(harness, 4)
+      assert(newest.nonEmpty)
+      newest.foreach(harm)
       assert(restarted(harness, settings, 7) == models(7))
-    }
   }
 
   test(

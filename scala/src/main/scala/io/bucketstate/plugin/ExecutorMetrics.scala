@@ -34,15 +34,14 @@ private[plugin] final class ExecutorMetrics(registry: MetricRegistry, nanos: () 
     val counted = status.operators.map(operator => operator.label -> operator).toMap
     val next = ofProcess(status) ++ (stores.keySet ++ counted.keySet).toSeq.flatMap { operator =>
       known.names.get(operator.run).toSeq.flatMap { query =>
+        val prefix = s"${nameOf(query)}.operator${operator.operator}."
         val its = stores.getOrElse(operator, Nil)
         val all = Series.of(its, counted.getOrElse(operator, OperatorStatus.none(operator)))
         // One that has moved away and back may be loaded twice for a while: the newer one comes last, and counts.
         val figures = shown(all) ++
           counted.get(operator).toSeq.flatMap(of(_, times(operator))) ++
           (if (known.hasPartitions) its.sortBy(_.version).flatMap(ofPartition) else Nil)
-        figures.map { case (name, value) =>
-          s"${nameOf(query)}.operator${operator.operator}.$name" -> value
-        }
+        figures.map { case (name, value) => prefix + name -> value }
       }
     }
     val gone = values.keySet -- next.keySet

@@ -15,26 +15,20 @@ object RecordOp {
   /** The value is appended to what the key has, or is all it has if the key was not there. */
   final val Merge: Byte = 3
 
-  /**
-   * @param hasValue whether its records have more than a key
-   * @param isOpen   whether an older record of the key makes a difference
-   */
-  private final class Kind(val hasValue: Boolean, val isOpen: Boolean)
-
-  private[this] val kinds = Array( // in the order of their numbers
-    new Kind(hasValue = true, isOpen = false),
-    new Kind(hasValue = false, isOpen = false),
-    new Kind(hasValue = true, isOpen = true)
-  )
-
   /** Whether there is such an operation. */
-  def isKnown(op: Byte): Boolean = op >= 1 && op <= kinds.length
+  def isKnown(op: Byte): Boolean = op >= Put && op <= Merge
 
   /** Whether its records have a value; else they are removals. */
-  def hasValue(op: Byte): Boolean = kinds(op - 1).hasValue
+  def hasValue(op: Byte): Boolean = (op: @unchecked) match {
+    case Put | Merge => true
+    case Remove      => false
+  }
 
   /** Whether what it comes to depends on an older record of its key. */
-  def isOpen(op: Byte): Boolean = kinds(op - 1).isOpen
+  def isOpen(op: Byte): Boolean = (op: @unchecked) match {
+    case Merge        => true
+    case Put | Remove => false
+  }
 
   /** Whether its record is all that its key has. */
   def isWhole(op: Byte): Boolean = hasValue(op) && !isOpen(op)

@@ -22,6 +22,7 @@ import io.bucketstate.checkpoint.manifest.{
   Manifests,
   RepairRules
 }
+import io.bucketstate.checkpoint.run.LocalRuns
 import io.bucketstate.error.{BucketstateException, CorruptException, MissingException}
 import io.bucketstate.table.{StateTable, StateTables, TableHost}
 
@@ -250,11 +251,11 @@ final class Recovery(
   private def cutFile(manifest: Manifest, there: Listed): Option[CorruptException] =
     manifest.runs.iterator
       .flatMap(_.files)
-      .find(file => there.dataFiles.get(file.name).exists(_ != file.bytes))
-      .map { file =>
-        new Damage(s"${folder.location}/${file.name}", s"run file of ${file.entries} entries")
-          .mismatch("a length in bytes of", file.bytes, there.dataFiles(file.name))
+      .flatMap { file =>
+        def damage = LocalRuns.damageOf(file, s"${folder.location}/${file.name}")
+        there.dataFiles.get(file.name).flatMap(LocalRuns.wrongLength(file, _, damage))
       }
+      .nextOption()
 
   /** With checkpoint format 1, a manifest is stale once a retry has replaced the version it is of. */
   private def replaced(

@@ -20,6 +20,7 @@ import io.bucketstate.checkpoint.io.{
   StorageErrors,
   WorkFolder
 }
+import io.bucketstate.error.CorruptException
 
 /**
  * The plain local files behind a store's runs, which is all RocksDB can open. Where the checkpoint is
@@ -60,7 +61,7 @@ final class LocalRuns(folder: FileStore, workFolder: WorkFolder, clock: Clock = 
   /** Names what is wrong with a file: of a copy, what it is a copy of. */
   private[run] def damageOf(file: RunFile): Damage = {
     val path = folder.localPath(file.name).fold(s"${folder.location}/${file.name}")(_.toString)
-    new Damage(path, s"run file of ${file.entries} entries")
+    LocalRuns.damageOf(file, path)
   }
 
   /**
@@ -230,8 +231,22 @@ private[bucketstate] object LocalRuns {
       ()
     } catch { case NonFatal(second) => failure.addSuppressed(second) }
 
+  /** Names what is wrong with a file that is read from there. */
+  private[checkpoint] def damageOf(file: RunFile, path: String): Damage =
+    new Damage(path, s"run file of ${file.entries} entries")
+
+  /** What is wrong with a file that has so many bytes, if it should not. */
+  private[checkpoint] def wrongLength(
+      file: RunFile,
+      found: Long,
+      damage: => Damage
+  ): Option[CorruptException] =
+    Option.when(found != file.bytes)(
+      damage.mismatch("a length in bytes of", file.bytes, found)
+    )
+
   def verifyLength(file: RunFile, found: Long, damage: Damage): Unit =
-    if (found != file.bytes) throw damage.mismatch("a length in bytes of", file.bytes, found)
+    wrongLength(file, found, damage).foreach(throw _)
 
   def verifyChecksum(file: RunFile, found: Int, damage: Damage): Unit =
     if (found != file.checksum) {

@@ -245,13 +245,11 @@ private[table] final class Bucket(
   }
 
   /**
-   * Takes over all that another bucket holds, which is of no use any more. Readers go on with what they have. Writer only.
+   * Gives all that it holds to another bucket, and is of no use any more. Readers go on with what they have. Writer only.
    *
-   * @param whole it has all keys of this one, and accounts for none of their records
+   * @param target this has all of its keys, and accounts for none of their records
    */
-  def become(whole: Bucket): Unit = whole.moveTo(this)
-
-  private def moveTo(target: Bucket): Unit = target.take(arrays, used, live, records)
+  def moveTo(target: Bucket): Unit = target.take(arrays, used, live, records)
 
   private def take(whole: SlotArrays, inUse: Int, there: Int, bytes: Long): Unit = {
     used = inUse

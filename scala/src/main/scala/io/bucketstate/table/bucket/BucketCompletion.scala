@@ -36,6 +36,6 @@ private[table] object BucketCompletion {
       }
       i += 1
     }
-    bucket.become(rest)
+    rest.moveTo(bucket)
   }
 }
