@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,6 +15,7 @@ from pyspark.sql import functions as F  # noqa: N812
 
 from bucketstate.checkpoint import Checkpoint
 from bucketstate.errors import CheckpointError
+from tests.integration.moved_queries import FORMAT
 from tests.kit.cases import at_night, cases
 from tests.kit.session_settings import settings
 from tests.kit.unloading import unload
@@ -224,8 +225,9 @@ OF_SNAPSHOTS = [
 class Query:
     """A count by key over files, one for each batch."""
 
-    def __init__(self, spark: SparkSession, folder: Path) -> None:
+    def __init__(self, spark: SparkSession, folder: Path, given: Mapping[str, str]) -> None:
         self._spark = spark
+        self._given = given
         self._rows = folder / "rows"
         self.checkpoint = folder / "checkpoint"
         self._files = 0
@@ -242,28 +244,33 @@ class Query:
         counted = stream.parquet(str(self._rows)).groupBy("key").agg(F.count("*").alias("n"))
         writer = counted.writeStream.outputMode("update").format("noop")
         writer = writer.option("checkpointLocation", str(checkpoint)).trigger(availableNow=True)
-        try:
-            query = writer.start()
-        except (PySparkException, Py4JError):
-            return False
-        try:
-            return bool(query.awaitTermination(120))
-        except PySparkException:
-            return False
-        finally:
-            query.stop()
+        with settings(self._spark, self._given):
+            try:
+                query = writer.start()
+            except (PySparkException, Py4JError):
+                return False
+            try:
+                return bool(query.awaitTermination(120))
+            except PySparkException:
+                return False
+            finally:
+                query.stop()
+
+
+def stopped(spark: SparkSession, folder: Path, given: Mapping[str, str]) -> Query:
+    """A query of these settings that has run, and has input left for a restart."""
+    made = Query(spark, folder, given)
+    for _ in range(BATCHES):
+        made.feed()
+    assert made.runs(made.checkpoint)
+    made.feed()
+    unload(spark)
+    return made
 
 
 @pytest.fixture(scope="module")
 def query(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Query:
-    made = Query(spark, tmp_path_factory.mktemp("verify"))
-    for _ in range(BATCHES):
-        made.feed()
-    assert made.runs(made.checkpoint)
-    # What a restart has to do.
-    made.feed()
-    unload(spark)
-    return made
+    return stopped(spark, tmp_path_factory.mktemp("verify"), {})
 
 
 SNAPSHOTS = {
@@ -276,17 +283,10 @@ SNAPSHOTS = {
 @pytest.fixture(scope="module", params=cases(["2"], ["1"]))
 def snapshots(
     request: pytest.FixtureRequest, spark: SparkSession, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Query]:
+) -> Query:
     """The same query with data files, by checkpoint format."""
-    key = "spark.sql.streaming.stateStore.checkpointFormatVersion"
-    with settings(spark, {**SNAPSHOTS, key: request.param}):
-        made = Query(spark, tmp_path_factory.mktemp("snapshots"))
-        for _ in range(BATCHES):
-            made.feed()
-        assert made.runs(made.checkpoint)
-        made.feed()
-        unload(spark)
-        yield made
+    given = {**SNAPSHOTS, FORMAT: request.param}
+    return stopped(spark, tmp_path_factory.mktemp("snapshots"), given)
 
 
 @pytest.mark.parametrize("case", cases(OF_SNAPSHOTS[:1], OF_SNAPSHOTS), ids=lambda case: case.name)
@@ -333,16 +333,15 @@ def test_files_of_an_entry_that_was_cut_off_are_read_once_more(
 
 @at_night
 def test_a_last_commit_that_lost_its_checkpoint_ids(spark: SparkSession, tmp_path: Path) -> None:
-    with settings(spark, {"spark.sql.streaming.stateStore.checkpointFormatVersion": "2"}):
-        made = Query(spark, tmp_path)
-        for _ in range(2):
-            made.feed()
-        assert made.runs(made.checkpoint)
+    made = Query(spark, tmp_path, {FORMAT: "2"})
+    for _ in range(2):
         made.feed()
-        assert verified(made.checkpoint)["starts"]
-        changed("commits/1", lines(1))(made.checkpoint)
-        assert verified(made.checkpoint) == {"starts": False, "sound": False, "versions": {2}}
-        assert not made.runs(made.checkpoint)
+    assert made.runs(made.checkpoint)
+    made.feed()
+    assert verified(made.checkpoint)["starts"]
+    changed("commits/1", lines(1))(made.checkpoint)
+    assert verified(made.checkpoint) == {"starts": False, "sound": False, "versions": {2}}
+    assert not made.runs(made.checkpoint)
 
 
 def verified(checkpoint: Path) -> dict[str, Any]:
