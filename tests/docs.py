@@ -20,6 +20,13 @@ def without_code(text: str) -> str:
     return _CODE.sub("", text)
 
 
+def section(text: str, title: str) -> str:
+    """What stands below a heading of the second level."""
+    _, found, behind = text.partition(f"\n## {title}\n")
+    assert found, title
+    return behind.partition("\n## ")[0]
+
+
 def anchor(heading: str) -> str:
     """The anchor of a heading, as mkdocs and GitHub both make it."""
     return re.sub(r"\s+", "-", re.sub(r"[^\w\s-]", "", heading).strip().lower())

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.kit.browser import browser, opened, resize, severe
+from tests.kit.browser import browser, opened, resize, said
 from tests.kit.cases import at_night
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ def wrong(driver: webdriver.Chrome, site: Path, pages: list[str]) -> list[str]:
             opened(driver, site / page)
             if (more := driver.execute_script(_WIDER)) > 0:
                 found.append(f"{page}: {more} pixels wider than a window of {width}")
-            found += [f"{page}: {message}" for message in severe(driver)]
+            found += [f"{page}: {message}" for message in said(driver, "SEVERE")]
     return found
 
 

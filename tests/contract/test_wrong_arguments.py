@@ -139,10 +139,7 @@ OTHERS = (
 )
 READY_MADE = [n for n in stateful.__all__ if n[0].islower() and n not in OTHERS]
 READY: dict[str, dict[str, Any]] = {
-    "latest": {},
-    "dedup": {},
     "rate_limit": {"rows": 1, "per": DAY},
-    "reduce": {},
     "sessions": {"gap": DAY},
     "windows": {"length": DAY},
     "top": {"count": 3},

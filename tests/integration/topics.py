@@ -29,7 +29,7 @@ class Part(InputPartition):
 
 
 class Topics(DataSource):
-    """With the option `begin` for where a query begins that has no offsets."""
+    """Lines of JSON below the option `path`, a file for each partition of one topic."""
 
     @classmethod
     def name(cls) -> str:
@@ -39,18 +39,14 @@ class Topics(DataSource):
         return "k long, s string, v long"
 
     def streamReader(self, schema: Any) -> DataSourceStreamReader:  # noqa: ARG002, N802
-        return _Reader(Path(self.options["path"]), self.options.get("begin"))
+        return _Reader(Path(self.options["path"]))
 
 
 class _Reader(DataSourceStreamReader):
-    def __init__(self, folder: Path, begin: str | None) -> None:
+    def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self.begin = begin
 
     def initialOffset(self) -> Offset:  # noqa: N802
-        if self.begin is not None:
-            found: Offset = json.loads(self.begin)
-            return found
         return {TOPIC: {str(n): 0 for n in range(PARTITIONS)}}
 
     def latestOffset(self, start: Any = None, limit: Any = None) -> Offset:  # noqa: ARG002, N802

@@ -95,13 +95,10 @@ def opened_online(driver: webdriver.Chrome, url: str) -> list[str]:
     ]
 
 
-def said(driver: webdriver.Chrome) -> list[str]:
-    """What the browser's console has."""
-    found = driver.get_log("browser")  # type: ignore[no-untyped-call]
-    return [str(entry["message"]) for entry in found]
+def said(driver: webdriver.Chrome, *levels: str) -> list[str]:
+    """What the browser's console has, of these levels or of all.
 
-
-def severe(driver: webdriver.Chrome) -> list[str]:
-    """What the browser's console has of the worst kind: errors, and files that are not there."""
+    `SEVERE` are errors, and files that are not there.
+    """
     found = driver.get_log("browser")  # type: ignore[no-untyped-call]
-    return [str(entry["message"]) for entry in found if entry["level"] == "SEVERE"]
+    return [str(e["message"]) for e in found if not levels or e["level"] in levels]

@@ -16,7 +16,7 @@ ROOT = Path(__file__).resolve().parents[2]
 SOURCES = sorted(ROOT.glob("scala/**/src/main"))
 
 # Comments and strings say what they like.
-_NO_CODE = re.compile(r'/\*.*?\*/|//[^\n]*|"""(?s:.*?)"""|"(?:[^"\\\n]|\\.)*"', re.DOTALL)
+_NO_CODE = re.compile(r'/\*.*?\*/|//[^\n]*|""".*?"""|"(?:[^"\\\n]|\\.)*"', re.DOTALL)
 _NAME = r"(?P<name>now|told|of|in)"
 _NAMING = (
     # a value, or a function that takes nothing; with its type, or else what it is
@@ -37,7 +37,7 @@ _ALLOWED = {
 
 def complaints(code: str) -> Iterator[tuple[int, str]]:
     """Lines and names of values that are called what they are not."""
-    bare = _NO_CODE.sub(lambda m: "\n" * m[0].count("\n") if m[0][0] == "/" else '""', code)
+    bare = _NO_CODE.sub(lambda m: ("" if m[0][0] == "/" else '""') + "\n" * m[0].count("\n"), code)
     for naming in _NAMING:
         for match in naming.finditer(bare):
             allowed = _ALLOWED.get(match["name"])

@@ -21,6 +21,7 @@ from bucketstate.doctor import read_progress
 from bucketstate.move import clone
 from bucketstate.progress import Recorder
 from bucketstate.waiting import Requests
+from tests.docs import DOCS, section
 from tests.kit.checkpoints import Built
 from tests.kit.storage.far_files import FarFiles
 from tests.kit.storage.silent import silent
@@ -50,9 +51,8 @@ def test_the_page_names_every_logger() -> None:
         for file in package.rglob("*.py")
         for name in re.findall(r'getLogger\("(bucketstate\.\w+)"\)', file.read_text("utf-8"))
     }
-    page = Path("docs/checkpoint.md").read_text("utf-8")
-    _, _, section = page.partition("\n## What it is doing\n")
-    table = re.findall(r"^\| `(bucketstate\.\w+)` \|", section.partition("\n## ")[0], re.MULTILINE)
+    told = section((DOCS / "checkpoint.md").read_text("utf-8"), "What it is doing")
+    table = re.findall(r"^\| `(bucketstate\.\w+)` \|", told, re.MULTILINE)
     assert table == sorted(loggers)
 
 

@@ -63,8 +63,8 @@ def write(file: Path, conditions: Conditions, note: str | None, runs: Sequence[R
 
 def keep(found: Report, file: Path) -> None:
     """Writes a report as short as it can be, for a file that is kept under version control."""
-    told = {**asdict(found), "runs": [run.to_json() for run in found.runs]}
-    lines = ",\n".join(json.dumps(run, separators=(",", ":")) for run in told.pop("runs"))
+    told = {name: of for name, of in vars(found).items() if name != "runs"}
+    lines = ",\n".join(json.dumps(run.to_json(), separators=(",", ":")) for run in found.runs)
     head = json.dumps(told, indent=1)[:-2]
     _replace(file, f'{head},\n "runs": [\n{lines}\n]}}\n')
 
