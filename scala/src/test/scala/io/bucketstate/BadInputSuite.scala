@@ -7,14 +7,13 @@ import org.apache.spark.sql.execution.streaming.state._
 import org.apache.spark.sql.types.{BinaryType, LongType, StructType}
 import org.apache.spark.unsafe.Platform
 import org.apache.spark.{SparkException, SparkThrowable}
-import org.scalatest.funsuite.AnyFunSuite
 
 import io.bucketstate.error._
-import io.bucketstate.testkit.ProviderHarness
 import io.bucketstate.testkit.ProviderHarness._
+import io.bucketstate.testkit.{ProviderHarness, TidySuite}
 
 /** Every wrong setting, file, version or call ends in a clear error, and nothing is lost by it. */
-class BadInputSuite extends AnyFunSuite {
+class BadInputSuite extends TidySuite {
   private val prefix = "spark.sql.streaming.stateStore.bucketed."
 
   private def condition(error: Throwable): String = error.asInstanceOf[SparkThrowable].getCondition

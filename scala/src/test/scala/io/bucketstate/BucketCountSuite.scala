@@ -1,7 +1,6 @@
 package io.bucketstate
 
 import org.apache.spark.sql.execution.streaming.state.StateStoreProvider
-import org.scalatest.funsuite.AnyFunSuite
 
 import io.bucketstate.checkpoint.changelog.ChangelogReader
 import io.bucketstate.checkpoint.io.{Attempt, ManifestName, NioFileStore}
@@ -9,10 +8,10 @@ import io.bucketstate.checkpoint.manifest.{BucketCount, Manifests}
 import io.bucketstate.config.ConfigKey
 import io.bucketstate.error.{CorruptException, InvalidException}
 import io.bucketstate.testkit.ProviderHarness._
-import io.bucketstate.testkit.{MemoryFileStore, ProviderHarness}
+import io.bucketstate.testkit.{MemoryFileStore, ProviderHarness, TidySuite}
 
 /** What the checkpoint says of the number of buckets counts, unless a session says otherwise. */
-class BucketCountSuite extends AnyFunSuite {
+class BucketCountSuite extends TidySuite {
   private val Key = ConfigKey.NumBuckets.key
   private val Default = ConfigKey.NumBuckets.default.toInt
 

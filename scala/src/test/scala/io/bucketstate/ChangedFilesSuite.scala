@@ -10,19 +10,18 @@ import scala.jdk.CollectionConverters._
 import scala.util.{Failure, Random, Success, Try}
 
 import org.apache.spark.sql.execution.streaming.state._
-import org.scalatest.funsuite.AnyFunSuite
 
 import io.bucketstate.checkpoint.run.ChangedBlocks
 import io.bucketstate.error.BucketstateException
 import io.bucketstate.testkit.ProviderHarness._
-import io.bucketstate.testkit.{ProviderHarness, Seeds}
+import io.bucketstate.testkit.{ProviderHarness, Seeds, TidySuite}
 
 /**
  * Files of a checkpoint with some bytes changed, their checksums as they were or made right again. Who reads them gets the
  * state, or an error that says what is damaged; never an error of the program, and what is read allocates no more than
  * the files can hold.
  */
-class ChangedFilesSuite extends AnyFunSuite {
+class ChangedFilesSuite extends TidySuite {
   import ChangedFilesSuite._
 
   private val changes = Seeds.of(25, 400)

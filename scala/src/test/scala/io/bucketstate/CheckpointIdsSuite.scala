@@ -6,14 +6,13 @@ import scala.jdk.CollectionConverters._
 
 import org.apache.spark.SparkThrowable
 import org.apache.spark.sql.execution.streaming.state._
-import org.scalatest.funsuite.AnyFunSuite
 
 import io.bucketstate.error._
-import io.bucketstate.testkit.ProviderHarness
 import io.bucketstate.testkit.ProviderHarness._
+import io.bucketstate.testkit.{ProviderHarness, TidySuite}
 
 /** Checkpoint format 2: each attempt at a version has an id and a file of its own. */
-class CheckpointIdsSuite extends AnyFunSuite {
+class CheckpointIdsSuite extends TidySuite {
   private val missing = "CANNOT_LOAD_STATE_STORE.CANNOT_READ_STREAMING_STATE_FILE"
   private val damaged = "CANNOT_LOAD_STATE_STORE.CANNOT_READ_STREAMING_STATE_FILE"
 

@@ -1,13 +1,12 @@
 package io.bucketstate
 
 import org.apache.spark.sql.execution.streaming.state._
-import org.scalatest.funsuite.AnyFunSuite
 
-import io.bucketstate.testkit.ProviderHarness
 import io.bucketstate.testkit.ProviderHarness._
+import io.bucketstate.testkit.{ProviderHarness, TidySuite}
 
 /** Scans that operators close before their end, as `MapState.exists` does. */
-class ClosedScansSuite extends AnyFunSuite {
+class ClosedScansSuite extends TidySuite {
   private type Scan = StateStore => StateStoreIterator[UnsafeRowPair]
 
   private val Keys = 3000

@@ -6,15 +6,14 @@ import scala.jdk.CollectionConverters._
 import scala.util.{Random, Using}
 
 import org.apache.spark.sql.execution.streaming.state.{StateStore, StateStoreProvider}
-import org.scalatest.funsuite.AnyFunSuite
 
 import io.bucketstate.checkpoint.run.open.SharedReads
 import io.bucketstate.error.InvalidException
 import io.bucketstate.testkit.ProviderHarness._
-import io.bucketstate.testkit.{FaultyFileManager, ProviderHarness, ShortMemory}
+import io.bucketstate.testkit.{FaultyFileManager, ProviderHarness, ShortMemory, TidySuite}
 
 /** Keys that are in files alone, through the provider: what is kept to read them, and what is told of it. */
-class ColdReadsSuite extends AnyFunSuite {
+class ColdReadsSuite extends TidySuite {
   private val own = "spark.sql.streaming.stateStore.bucketed."
   private val settings = Seq(
     "numBuckets" -> "5",

@@ -9,12 +9,11 @@ import org.apache.spark.sql.execution.streaming.state.{
 }
 import org.apache.spark.{SparkException, SparkThrowable}
 import org.scalatest.Outcome
-import org.scalatest.funsuite.AnyFunSuite
 
 import io.bucketstate.config.ConfigKey
 import io.bucketstate.error.{ConflictException, UnavailableException}
 import io.bucketstate.testkit.ProviderHarness._
-import io.bucketstate.testkit.{CallFault, ShortMemory}
+import io.bucketstate.testkit.{CallFault, ShortMemory, TidySuite}
 
 class ConcurrentAttemptsSuite extends ConcurrentAttempts(Nil, isShort = false)
 
@@ -30,7 +29,7 @@ class AgeingAttemptsSuite
 
 /** Two attempts that both believe that the store is theirs: on one executor, and on two. */
 abstract class ConcurrentAttempts(settings: Seq[(String, String)], isShort: Boolean)
-    extends AnyFunSuite {
+    extends TidySuite {
 
   override protected def withFixture(test: NoArgTest): Outcome =
     ShortMemory.when(isShort)(super.withFixture(test))

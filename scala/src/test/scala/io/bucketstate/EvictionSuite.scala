@@ -6,13 +6,12 @@ import scala.jdk.CollectionConverters._
 import scala.util.Try
 
 import org.apache.spark.sql.execution.streaming.state._
-import org.scalatest.funsuite.AnyFunSuite
 
 import io.bucketstate.testkit.ProviderHarness._
-import io.bucketstate.testkit.{Damage, FaultyFileManager, ProviderHarness, ShortMemory}
+import io.bucketstate.testkit.{Damage, FaultyFileManager, ProviderHarness, ShortMemory, TidySuite}
 
 /** State that has left memory, through the provider: what it costs, and what must not be deleted under it. */
-class EvictionSuite extends AnyFunSuite {
+class EvictionSuite extends TidySuite {
   private type Model = Map[(Long, String), (Long, String)]
 
   private val settings = Seq(

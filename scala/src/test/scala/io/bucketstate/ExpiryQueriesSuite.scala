@@ -9,13 +9,12 @@ import scala.jdk.CollectionConverters._
 import org.apache.spark.sql.DataFrame
 import org.apache.spark.sql.functions._
 import org.apache.spark.sql.streaming.{GroupStateTimeout, StreamingQueryException}
-import org.scalatest.funsuite.AnyFunSuite
 
 import io.bucketstate.config.ConfigKey.{TimeBucketColumn, TimeBucketExpireAfter}
-import io.bucketstate.testkit.Queries
+import io.bucketstate.testkit.{Queries, TidySuite}
 
 /** State that ages out, in Spark's own queries: those that keep all state for ever without it. */
-class ExpiryQueriesSuite extends AnyFunSuite with Queries {
+class ExpiryQueriesSuite extends TidySuite with Queries {
   import ExpiryQueriesSuite._
 
   test("an unbounded dropDuplicates forgets, and says an old one again; a restart changes nothing") {

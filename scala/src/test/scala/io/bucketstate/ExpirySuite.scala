@@ -7,7 +7,6 @@ import scala.jdk.CollectionConverters._
 import org.apache.spark.sql.catalyst.expressions.{GenericInternalRow, UnsafeProjection}
 import org.apache.spark.sql.execution.streaming.state._
 import org.apache.spark.sql.types._
-import org.scalatest.funsuite.AnyFunSuite
 
 import io.bucketstate.checkpoint.io.{Attempt, FileStores, ManifestName}
 import io.bucketstate.checkpoint.manifest.{Manifest, Manifests}
@@ -15,10 +14,10 @@ import io.bucketstate.config.ConfigKey.{TimeBucketColumn, TimeBucketExpireAfter,
 import io.bucketstate.error.InvalidException
 import io.bucketstate.record.Expiry
 import io.bucketstate.testkit.ProviderHarness._
-import io.bucketstate.testkit.{EngineUnderTest, ProviderHarness}
+import io.bucketstate.testkit.{EngineUnderTest, ProviderHarness, TidySuite}
 
 /** State that ages out: how providers and files behave. What is right at each moment random histories say. */
-class ExpirySuite extends AnyFunSuite {
+class ExpirySuite extends TidySuite {
   private val expiry = Expiry(10L, Some(100L), byProcessingTime = false)
   private val prefix = "spark.sql.streaming.stateStore."
   private val ageingByV1 = ageing("v1", expiry)

@@ -4,7 +4,6 @@ import scala.util.{Random, Try}
 
 import org.apache.hadoop.conf.Configuration
 import org.apache.spark.sql.execution.streaming.state._
-import org.scalatest.funsuite.AnyFunSuite
 
 import io.bucketstate.config.ConfigKey
 import io.bucketstate.record.{Expiry, TimedValue}
@@ -16,7 +15,8 @@ import io.bucketstate.testkit.{
   FaultyFileManager,
   ObjectFileSystem,
   ProviderHarness,
-  ShortMemory
+  ShortMemory,
+  TidySuite
 }
 
 /**
@@ -41,7 +41,7 @@ abstract class FaultSweep(
     scheme: String,
     hadoop: Configuration => Unit,
     always: Seq[(String, String)]
-) extends AnyFunSuite {
+) extends TidySuite {
   import FaultSweep._
 
   private type Model = ExpiryModel[(Long, String), (Long, String)]

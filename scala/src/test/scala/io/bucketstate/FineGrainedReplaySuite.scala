@@ -2,13 +2,12 @@ package io.bucketstate
 
 import org.apache.spark.SparkThrowable
 import org.apache.spark.sql.execution.streaming.state._
-import org.scalatest.funsuite.AnyFunSuite
 
-import io.bucketstate.testkit.ProviderHarness
 import io.bucketstate.testkit.ProviderHarness._
+import io.bucketstate.testkit.{ProviderHarness, TidySuite}
 
 /** What the state reader asks for: a state by way of an older one, and the changes of some batches. */
-class FineGrainedReplaySuite extends AnyFunSuite {
+class FineGrainedReplaySuite extends TidySuite {
 
   /** Kind of change, key, value, batch. */
   private type Row = (RecordType.Value, (Long, String), Option[(Long, String)], Long)

@@ -7,7 +7,6 @@ import scala.util.Using
 
 import com.fasterxml.jackson.databind.{JsonNode, ObjectMapper}
 import org.apache.spark.sql.catalyst.expressions.UnsafeRow
-import org.scalatest.funsuite.AnyFunSuite
 
 import io.bucketstate.checkpoint.io.{BlockCodec, FileStore, NioFileStore, WorkFolder}
 import io.bucketstate.checkpoint.manifest.{BucketCount, Checkpoint, RepairRules}
@@ -16,13 +15,13 @@ import io.bucketstate.checkpoint.recovery.{Recovered, Recovery}
 import io.bucketstate.checkpoint.run.read.RunAccess
 import io.bucketstate.checkpoint.sst.SstOptions
 import io.bucketstate.error.{BucketstateException, CorruptException, MissingException}
-import io.bucketstate.testkit.{Changes, ProviderHarness, Runs, TempFolder}
+import io.bucketstate.testkit.{Changes, ProviderHarness, Runs, TempFolder, TidySuite}
 
 /**
  * What is concluded of a store's folder: the cases in `tests/golden/v1/plans`, which hold the checkpoint
  * reader in Python to the same conclusions. The README there says what a case tells.
  */
-class GoldenPlansSuite extends AnyFunSuite {
+class GoldenPlansSuite extends TidySuite {
   import GoldenPlansSuite._
 
   test("there are cases, and each is of one kind") {

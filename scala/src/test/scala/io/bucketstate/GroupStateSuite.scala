@@ -11,13 +11,12 @@ import org.apache.spark.sql.execution.streaming.runtime.MemoryStream
 import org.apache.spark.sql.streaming._
 import org.apache.spark.sql.{Dataset, KeyValueGroupedDataset, SparkSession}
 import org.scalatest.concurrent.Eventually
-import org.scalatest.funsuite.AnyFunSuite
 import org.scalatest.time.{Millis, Seconds, Span}
 
-import io.bucketstate.testkit.Queries
+import io.bucketstate.testkit.{Queries, TidySuite}
 
 /** `mapGroupsWithState` and `flatMapGroupsWithState`, which PySpark has not, with a restart in the middle. */
-class GroupStateSuite extends AnyFunSuite with Queries with Eventually {
+class GroupStateSuite extends TidySuite with Queries with Eventually {
   import GroupStateSuite._
 
   implicit override val patienceConfig: PatienceConfig =

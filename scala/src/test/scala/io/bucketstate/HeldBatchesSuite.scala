@@ -3,14 +3,13 @@ package io.bucketstate
 import java.nio.file.{Files, Path, Paths}
 
 import org.apache.spark.sql.execution.streaming.state.StateStoreProvider
-import org.scalatest.funsuite.AnyFunSuite
 
 import io.bucketstate.checkpoint.io.{CheckpointFiles, VersionedFile}
-import io.bucketstate.testkit.ProviderHarness
 import io.bucketstate.testkit.ProviderHarness._
+import io.bucketstate.testkit.{ProviderHarness, TidySuite}
 
 /** A provider finds the savepoints of its query beside the folder of all state. */
-class HeldBatchesSuite extends AnyFunSuite {
+class HeldBatchesSuite extends TidySuite {
   private val golden = "nightly.2026.11.5d6e7f80-9a1b-4c2d-8e3f-4a5b6c7d8e9f.json" // of batch 0
   private val settings = Seq(
     "spark.sql.streaming.minBatchesToRetain" -> "2",

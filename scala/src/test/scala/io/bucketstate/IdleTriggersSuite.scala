@@ -4,14 +4,13 @@ import scala.jdk.CollectionConverters._
 
 import org.apache.spark.sql.streaming.{StreamingQuery, StreamingQueryProgress}
 import org.scalatest.concurrent.Eventually
-import org.scalatest.funsuite.AnyFunSuite
 import org.scalatest.time.{Millis, Seconds, Span}
 
 import io.bucketstate.config.{MetricKey, MetricType}
-import io.bucketstate.testkit.Queries
+import io.bucketstate.testkit.{Queries, TidySuite}
 
 /** What a query tells of its state while nothing comes in. */
-class IdleTriggersSuite extends AnyFunSuite with Queries with Eventually {
+class IdleTriggersSuite extends TidySuite with Queries with Eventually {
 
   implicit override val patienceConfig: PatienceConfig =
     PatienceConfig(timeout = Span(60, Seconds), interval = Span(200, Millis))

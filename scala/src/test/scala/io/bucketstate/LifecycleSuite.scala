@@ -12,13 +12,12 @@ import org.apache.spark.sql.execution.streaming.state.{
 }
 import org.apache.spark.sql.streaming.{GroupState, GroupStateTimeout, OutputMode, StreamingQuery}
 import org.scalatest.concurrent.Eventually
-import org.scalatest.funsuite.AnyFunSuite
 import org.scalatest.time.{Seconds, Span}
 
-import io.bucketstate.testkit.{DigitCounts, LateTask, LeftOvers}
+import io.bucketstate.testkit.{DigitCounts, LateTask, LeftOvers, TidySuite}
 
 /** Real queries in a real session: how Spark loads and unloads providers, kills tasks, and what is left. */
-class LifecycleSuite extends AnyFunSuite with DigitCounts with Eventually {
+class LifecycleSuite extends TidySuite with DigitCounts with Eventually {
   import LifecycleSuite._
 
   implicit override val patienceConfig: PatienceConfig =

@@ -3,15 +3,14 @@ package io.bucketstate
 import scala.util.Try
 
 import org.apache.spark.sql.execution.streaming.state.{StateStore, StateStoreProvider}
-import org.scalatest.funsuite.AnyFunSuite
 
 import io.bucketstate.checkpoint.io.{Attempt, ChangelogName, CheckpointFiles, ManifestName}
 import io.bucketstate.testkit.CallFault._
 import io.bucketstate.testkit.ProviderHarness._
-import io.bucketstate.testkit.{CallFault, FaultyFileManager, LeftOvers, ProviderHarness}
+import io.bucketstate.testkit.{CallFault, FaultyFileManager, LeftOvers, ProviderHarness, TidySuite}
 
 /** `getStore(loadEmpty = true)`: a version whose state builds on nothing, as Spark's tools write one. */
-class LoadEmptySuite extends AnyFunSuite {
+class LoadEmptySuite extends TidySuite {
   private type Model = Map[(Long, String), (Long, String)]
 
   private val moved: Model =

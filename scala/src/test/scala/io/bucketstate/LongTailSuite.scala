@@ -6,14 +6,13 @@ import java.nio.file.Files
 import scala.util.Random
 
 import org.apache.spark.SparkException
-import org.scalatest.funsuite.AnyFunSuite
 
 import io.bucketstate.error.CorruptException
 import io.bucketstate.testkit.ProviderHarness._
-import io.bucketstate.testkit.{Damage, ProviderHarness}
+import io.bucketstate.testkit.{Damage, ProviderHarness, TidySuite}
 
 /** A restart from more bytes of changelog than are read before the first get. */
-class LongTailSuite extends AnyFunSuite {
+class LongTailSuite extends TidySuite {
   private val NoSnapshots =
     Seq("maxVersions" -> "1000", "maxBytes" -> "1g").map { case (name, value) =>
       s"spark.sql.streaming.stateStore.bucketed.snapshot.$name" -> value

@@ -4,13 +4,12 @@ import java.nio.file.Files
 
 import org.apache.spark.sql.functions.col
 import org.scalatest.concurrent.Eventually
-import org.scalatest.funsuite.AnyFunSuite
 import org.scalatest.time.{Seconds, Span}
 
-import io.bucketstate.testkit.{LiveFolder, Queries}
+import io.bucketstate.testkit.{LiveFolder, Queries, TidySuite}
 
 /** What Spark's maintenance threads do with the provider, and what they run into. */
-class MaintenanceSuite extends AnyFunSuite with Queries with Eventually {
+class MaintenanceSuite extends TidySuite with Queries with Eventually {
 
   implicit override val patienceConfig: PatienceConfig =
     PatienceConfig(timeout = Span(60, Seconds), interval = Span(1, Seconds))

@@ -2,12 +2,11 @@ package io.bucketstate
 
 import java.nio.file.Files
 
-import org.scalatest.funsuite.AnyFunSuite
-
 import io.bucketstate.config.MetricKey
 import io.bucketstate.testkit.ProviderHarness._
+import io.bucketstate.testkit.TidySuite
 
-class MetricsSuite extends AnyFunSuite {
+class MetricsSuite extends TidySuite {
 
   test("a commit reports exact keys, what it changed and wrote, and where the version came from") {
     withHarness { harness =>

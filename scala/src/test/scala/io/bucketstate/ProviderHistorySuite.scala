@@ -4,7 +4,6 @@ import scala.collection.mutable
 import scala.util.{Random, Try}
 
 import org.apache.spark.sql.execution.streaming.state._
-import org.scalatest.funsuite.AnyFunSuite
 
 import io.bucketstate.checkpoint.io.Attempt
 import io.bucketstate.config.{ConfigKey, MetricKey}
@@ -16,7 +15,8 @@ import io.bucketstate.testkit.{
   ProviderHarness,
   Seeds,
   ShortMemory,
-  StandsAlone
+  StandsAlone,
+  TidySuite
 }
 
 /**
@@ -25,7 +25,7 @@ import io.bucketstate.testkit.{
  * its model holds. With checkpoint ids, also what other executors' attempts at the same versions leave
  * in the folder, whether they win or lose. Now and then a version becomes a manifest alone.
  */
-class ProviderHistorySuite extends AnyFunSuite {
+class ProviderHistorySuite extends TidySuite {
 
   private type Model = ExpiryModel[(Long, String), (Long, String)]
 

@@ -8,9 +8,8 @@ import scala.util.Using
 
 import org.apache.xbean.asm9.commons.ClassRemapper
 import org.apache.xbean.asm9.{ClassReader, ClassVisitor, MethodVisitor, Opcodes}
-import org.scalatest.funsuite.AnyFunSuite
 
-import io.bucketstate.testkit.NameRemapper
+import io.bucketstate.testkit.{NameRemapper, TidySuite}
 
 /**
  * Dependencies point one way, between rooms and between the files of a room; docs/architecture.md draws
@@ -18,7 +17,7 @@ import io.bucketstate.testkit.NameRemapper
  * it. (A constant that the compiler puts in place of its name leaves no trace; it makes no dependency
  * either that could be broken.)
  */
-class RoomsSuite extends AnyFunSuite {
+class RoomsSuite extends TidySuite {
   import RoomsSuite._
 
   /** Each room, with what it may use of the project besides itself. */

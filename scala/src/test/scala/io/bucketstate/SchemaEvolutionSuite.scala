@@ -8,12 +8,11 @@ import scala.jdk.CollectionConverters._
 import org.apache.spark.sql.execution.streaming.runtime.MemoryStream
 import org.apache.spark.sql.streaming._
 import org.apache.spark.sql.{Dataset, Encoder, Encoders, SparkSession}
-import org.scalatest.funsuite.AnyFunSuite
 
-import io.bucketstate.testkit.Queries
+import io.bucketstate.testkit.{Queries, TidySuite}
 
 /** State variables whose schema changes with a restart of the query. */
-class SchemaEvolutionSuite extends AnyFunSuite with Queries {
+class SchemaEvolutionSuite extends TidySuite with Queries {
   import SchemaEvolutionSuite._
 
   private def input(spark: SparkSession): MemoryStream[Event] = {

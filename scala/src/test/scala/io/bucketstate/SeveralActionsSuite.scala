@@ -9,13 +9,12 @@ import scala.util.Using
 import org.apache.spark.sql.streaming.{StreamingQuery, StreamingQueryProgress}
 import org.apache.spark.sql.{DataFrame, SparkSession}
 import org.scalatest.concurrent.Eventually
-import org.scalatest.funsuite.AnyFunSuite
 import org.scalatest.time.{Millis, Seconds, Span}
 
-import io.bucketstate.testkit.{Queries, Seeds}
+import io.bucketstate.testkit.{Queries, Seeds, TidySuite}
 
 /** `foreachBatch` with several actions: each runs the stage with the state once more, at the same version. */
-class SeveralActionsSuite extends AnyFunSuite with Queries with Eventually {
+class SeveralActionsSuite extends TidySuite with Queries with Eventually {
   import SeveralActionsSuite._
 
   implicit override val patienceConfig: PatienceConfig =

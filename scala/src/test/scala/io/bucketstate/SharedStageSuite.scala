@@ -12,15 +12,14 @@ import org.apache.spark.sql.execution.streaming.runtime.{StreamExecution, Stream
 import org.apache.spark.sql.functions._
 import org.apache.spark.sql.streaming._
 import org.apache.spark.sql.{DataFrame, Row, SparkSession}
-import org.scalatest.funsuite.AnyFunSuite
 
-import io.bucketstate.testkit.{Queries, Seeds}
+import io.bucketstate.testkit.{Queries, Seeds, TidySuite}
 
 /**
  * Two stateful operators on the same keys, with no shuffle between them: one task has stores of both, and Spark offers
  * the second what the first has read.
  */
-class SharedStageSuite extends AnyFunSuite with Queries {
+class SharedStageSuite extends TidySuite with Queries {
   import SharedStageSuite._
 
   /** Runs the batches, with a restart half-way; all that came out, and how often the rows were shuffled. */

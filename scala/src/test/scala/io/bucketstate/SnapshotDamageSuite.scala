@@ -4,19 +4,18 @@ import java.nio.file.{Files, Path}
 
 import scala.util.{Random, Try}
 
-import org.scalatest.funsuite.AnyFunSuite
-
 import io.bucketstate.testkit.ProviderHarness._
 import io.bucketstate.testkit.{
   CallFault,
   Damage,
   FaultyFileManager,
   ProviderHarness,
-  SnapshotBatches
+  SnapshotBatches,
+  TidySuite
 }
 
 /** Manifests and runs that are damaged, gone, or were never whole: the right state, or an error. */
-class SnapshotDamageSuite extends AnyFunSuite with SnapshotBatches {
+class SnapshotDamageSuite extends TidySuite with SnapshotBatches {
 
   for {
     mode <- Seq("lazy", "eager")

@@ -1,12 +1,10 @@
 package io.bucketstate
 
-import org.scalatest.funsuite.AnyFunSuite
-
 import io.bucketstate.testkit.ProviderHarness._
-import io.bucketstate.testkit.{FaultyFileManager, SnapshotBatches}
+import io.bucketstate.testkit.{FaultyFileManager, SnapshotBatches, TidySuite}
 
 /** What maintenance leaves of a store's folder, and that what is kept can be restored. */
-class SnapshotRetentionSuite extends AnyFunSuite with SnapshotBatches {
+class SnapshotRetentionSuite extends TidySuite with SnapshotBatches {
 
   test("retention keeps what the retained versions need, and the folder stops growing") {
     withHarness { harness =>

@@ -5,13 +5,11 @@ import java.nio.file.{Files, Path}
 import scala.jdk.CollectionConverters._
 import scala.util.Using
 
-import org.scalatest.funsuite.AnyFunSuite
-
 import io.bucketstate.testkit.ProviderHarness._
-import io.bucketstate.testkit.{Damage, FaultyFileManager, SnapshotBatches}
+import io.bucketstate.testkit.{Damage, FaultyFileManager, SnapshotBatches, TidySuite}
 
 /** Snapshots as a query meets them: through the provider, its files and its metrics. */
-class SnapshotsSuite extends AnyFunSuite with SnapshotBatches {
+class SnapshotsSuite extends TidySuite with SnapshotBatches {
 
   test("a snapshot covers the versions Spark has built on, and none above") {
     withHarness { harness =>

@@ -10,12 +10,11 @@ import scala.jdk.CollectionConverters._
 import org.apache.spark.sql.execution.streaming.runtime.MemoryStream
 import org.apache.spark.sql.streaming._
 import org.apache.spark.sql.{Dataset, Encoders, SparkSession}
-import org.scalatest.funsuite.AnyFunSuite
 
-import io.bucketstate.testkit.{Queries, ShortMemory}
+import io.bucketstate.testkit.{Queries, ShortMemory, TidySuite}
 
 /** `transformWithState` of Scala with every kind of state and timers, with restarts in the middle. */
-class TransformWithStateSuite extends AnyFunSuite with Queries {
+class TransformWithStateSuite extends TidySuite with Queries {
   import TransformWithStateSuite._
 
   /** Runs the query once for each of `runs` from one checkpoint; all it said, run by run. */

@@ -6,12 +6,11 @@ import java.util.concurrent.{CountDownLatch, TimeUnit}
 import org.apache.spark.sql.Encoders
 import org.apache.spark.sql.streaming.StreamingQueryListener._
 import org.apache.spark.sql.streaming._
-import org.scalatest.funsuite.AnyFunSuite
 
-import io.bucketstate.testkit.Queries
+import io.bucketstate.testkit.{Queries, TidySuite}
 
 /** State variables with a TTL, in a query that goes on after their time. */
-class TransformWithStateTtlSuite extends AnyFunSuite with Queries {
+class TransformWithStateTtlSuite extends TidySuite with Queries {
   import TransformWithStateTtlSuite._
 
   for (encoding <- Seq("unsaferow", "avro"))

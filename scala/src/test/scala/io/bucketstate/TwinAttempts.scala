@@ -6,14 +6,13 @@ import scala.util.Random
 import org.apache.hadoop.conf.Configuration
 import org.apache.spark.sql.execution.streaming.state.{StateStore, StateStoreProvider}
 import org.apache.spark.{SparkException, SparkThrowable}
-import org.scalatest.funsuite.AnyFunSuite
 
 import io.bucketstate.checkpoint.io.Attempt
 import io.bucketstate.config.ConfigKey
 import io.bucketstate.error.ConflictException
 import io.bucketstate.testkit.CallFault._
 import io.bucketstate.testkit.ProviderHarness._
-import io.bucketstate.testkit.{FaultyFileManager, ObjectFileSystem, ProviderHarness}
+import io.bucketstate.testkit.{FaultyFileManager, ObjectFileSystem, ProviderHarness, TidySuite}
 
 class ObjectTwinAttemptsSuite extends TwinAttempts {
   override protected def withTwins(body: ProviderHarness => Any): Unit = withTwinsOn(_ => ())(body)
@@ -160,7 +159,7 @@ class ObjectTwinAttemptsSuite extends TwinAttempts {
 }
 
 /** Two attempts at one version, on two executors, in a store that refuses to replace a file that is to be new. */
-abstract class TwinAttempts extends AnyFunSuite {
+abstract class TwinAttempts extends TidySuite {
   protected def withTwins(body: ProviderHarness => Any): Unit
 
   /** How many random ones. */

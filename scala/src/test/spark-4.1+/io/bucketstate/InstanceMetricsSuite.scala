@@ -1,12 +1,10 @@
 package io.bucketstate
 
-import org.scalatest.funsuite.AnyFunSuite
-
 import io.bucketstate.testkit.ProviderHarness._
-import io.bucketstate.testkit.SnapshotBatches
+import io.bucketstate.testkit.{SnapshotBatches, TidySuite}
 
 /** The metric that Spark keeps of each store: the version of its last snapshot. */
-class InstanceMetricsSuite extends AnyFunSuite with SnapshotBatches {
+class InstanceMetricsSuite extends TidySuite with SnapshotBatches {
 
   test("the version of a store's last snapshot is reported") {
     withHarness { harness =>

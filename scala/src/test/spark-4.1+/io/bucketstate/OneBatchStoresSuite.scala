@@ -1,12 +1,10 @@
 package io.bucketstate
 
-import org.scalatest.funsuite.AnyFunSuite
-
 import io.bucketstate.testkit.ProviderHarness._
-import io.bucketstate.testkit.SnapshotBatches
+import io.bucketstate.testkit.{SnapshotBatches, TidySuite}
 
 /** Stores that are unloaded with each commit, which Spark 4.0 has no setting for: each lives for one batch. */
-class OneBatchStoresSuite extends AnyFunSuite with SnapshotBatches {
+class OneBatchStoresSuite extends TidySuite with SnapshotBatches {
 
   test("a store that lives for one batch lists its folder with every so-manieth version alone") {
     withFaults { (harness, script) =>

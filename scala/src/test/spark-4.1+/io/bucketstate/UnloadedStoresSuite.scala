@@ -1,13 +1,12 @@
 package io.bucketstate
 
 import org.scalatest.concurrent.Eventually
-import org.scalatest.funsuite.AnyFunSuite
 import org.scalatest.time.{Millis, Seconds, Span}
 
-import io.bucketstate.testkit.{DigitCounts, LeftOvers}
+import io.bucketstate.testkit.{DigitCounts, LeftOvers, TidySuite}
 
 /** Queries whose stores Spark unloads with each commit, which Spark 4.0 has no setting for. */
-class UnloadedStoresSuite extends AnyFunSuite with DigitCounts with Eventually {
+class UnloadedStoresSuite extends TidySuite with DigitCounts with Eventually {
 
   // A snapshot that is being made holds what it needs until it is done.
   implicit override val patienceConfig: PatienceConfig =

@@ -3,16 +3,15 @@ package io.bucketstate
 import scala.util.Random
 
 import org.apache.spark.sql.execution.streaming.state._
-import org.scalatest.funsuite.AnyFunSuite
 
-import io.bucketstate.testkit.{ProviderHarness, ShortMemory}
 import io.bucketstate.testkit.ProviderHarness._
+import io.bucketstate.testkit.{ProviderHarness, ShortMemory, TidySuite}
 
 /**
  * Timers and times to live as the operators of Spark 4.0 and 4.1 find them: by iterating over all keys of a family that scans
  * ranges, up to the first that is not due.
  */
-class IterationOrderSuite extends AnyFunSuite {
+class IterationOrderSuite extends TidySuite {
 
   private val timesFirst = RangeKeyScanStateEncoderSpec(KeySchema, Seq(0))
   private val times = Seq(Long.MinValue, -256L, -1L) ++ (0L to 300L) ++ Seq(1L << 40, Long.MaxValue)

@@ -4,17 +4,16 @@ import scala.collection.immutable.{SortedMap, TreeMap}
 import scala.util.Random
 
 import org.apache.spark.sql.execution.streaming.state._
-import org.scalatest.funsuite.AnyFunSuite
 
 import io.bucketstate.testkit.FamilyRows._
 import io.bucketstate.testkit.ProviderHarness._
-import io.bucketstate.testkit.{FamilyRows, ProviderHarness, ShortMemory}
+import io.bucketstate.testkit.{FamilyRows, ProviderHarness, ShortMemory, TidySuite}
 
 /**
  * Column families with every key encoder of Spark's, through the provider's doors, over random histories
  * of batches, aborts, roll-backs, snapshots and restarts. Held against sorted maps.
  */
-class FamiliesSuite extends AnyFunSuite with FamilyRows {
+class FamiliesSuite extends TidySuite with FamilyRows {
 
   private type Pairs = Map[Key, Seq[Int]]
   private type Model = SortedMap[String, Pairs]

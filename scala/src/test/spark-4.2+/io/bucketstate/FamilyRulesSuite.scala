@@ -1,14 +1,13 @@
 package io.bucketstate
 
 import org.apache.spark.sql.execution.streaming.state._
-import org.scalatest.funsuite.AnyFunSuite
 
-import io.bucketstate.testkit.FamilyRows
 import io.bucketstate.testkit.FamilyRows._
 import io.bucketstate.testkit.ProviderHarness._
+import io.bucketstate.testkit.{FamilyRows, TidySuite}
 
 /** What is refused of column families, with the exceptions of Spark's RocksDB provider. */
-class FamilyRulesSuite extends AnyFunSuite with FamilyRows {
+class FamilyRulesSuite extends TidySuite with FamilyRows {
 
   private def condition(call: => Any): String =
     intercept[Exception](call) match {

@@ -1,12 +1,10 @@
 package io.bucketstate
 
-import org.scalatest.funsuite.AnyFunSuite
-
 import io.bucketstate.testkit.FamilyRows._
-import io.bucketstate.testkit.{FamilyRows, ProviderHarness}
+import io.bucketstate.testkit.{FamilyRows, ProviderHarness, TidySuite}
 
 /** Scans of column families, while other scans and changes go on beside them. */
-class FamilyScansSuite extends AnyFunSuite with FamilyRows {
+class FamilyScansSuite extends TidySuite with FamilyRows {
 
   test("scans of one family side by side leave each other's rows alone") {
     withFamilies { (_, store) =>

@@ -3,12 +3,11 @@ package io.bucketstate
 import scala.jdk.CollectionConverters._
 
 import org.apache.spark.sql.functions.{count, lit}
-import org.scalatest.funsuite.AnyFunSuite
 
-import io.bucketstate.testkit.Queries
+import io.bucketstate.testkit.{Queries, TidySuite}
 
 /** Stores that Spark's coordinator takes to be behind, and asks for a snapshot in their commit. */
-class LaggingStoresSuite extends AnyFunSuite with Queries {
+class LaggingStoresSuite extends TidySuite with Queries {
 
   test("after a restart no store is taken for one that never had a snapshot") {
     withSession(

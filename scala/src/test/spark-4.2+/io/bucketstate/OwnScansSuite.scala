@@ -2,16 +2,15 @@ package io.bucketstate
 
 import org.apache.spark.sql.catalyst.expressions.UnsafeRow
 import org.apache.spark.sql.execution.streaming.state._
-import org.scalatest.funsuite.AnyFunSuite
 
 import io.bucketstate.testkit.FamilyRows._
-import io.bucketstate.testkit.{FamilyRows, ProviderHarness, ShortMemory}
+import io.bucketstate.testkit.{FamilyRows, ProviderHarness, ShortMemory, TidySuite}
 
 /**
  * A scan by who writes gives what was there when it began, as RocksDB's iterators do, whatever is written while it goes
  * on, whatever is in memory, and in however many buckets.
  */
-class OwnScansSuite extends AnyFunSuite with FamilyRows {
+class OwnScansSuite extends TidySuite with FamilyRows {
 
   private type Content = Map[Key, Seq[Int]]
 

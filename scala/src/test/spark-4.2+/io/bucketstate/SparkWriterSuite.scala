@@ -7,14 +7,13 @@ import org.apache.spark.sql.execution.streaming.state._
 import org.apache.spark.sql.internal.SQLConf
 import org.apache.spark.sql.types.StructType
 import org.apache.spark.unsafe.types.UTF8String
-import org.scalatest.funsuite.AnyFunSuite
 
 import io.bucketstate.testkit.FamilyRows._
 import io.bucketstate.testkit.ProviderHarness._
-import io.bucketstate.testkit.{EngineUnderTest, FamilyRows, ProviderHarness}
+import io.bucketstate.testkit.{EngineUnderTest, FamilyRows, ProviderHarness, TidySuite}
 
 /** Spark's own writer of whole partitions, which its offline tools write state with. */
-class SparkWriterSuite extends AnyFunSuite with FamilyRows {
+class SparkWriterSuite extends TidySuite with FamilyRows {
   private val batch = 41L
 
   private def confOf(settings: Seq[(String, String)]): StateStoreConf = {

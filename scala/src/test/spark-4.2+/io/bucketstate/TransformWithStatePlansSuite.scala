@@ -12,12 +12,11 @@ import org.apache.spark.sql.execution.streaming.runtime.{MemoryStream, Streaming
 import org.apache.spark.sql.execution.{ColumnarRule, SparkPlan}
 import org.apache.spark.sql.streaming._
 import org.apache.spark.sql.{Dataset, Encoders, SparkSession, SparkSessionExtensions}
-import org.scalatest.funsuite.AnyFunSuite
 
-import io.bucketstate.testkit.{ProviderHarness, Queries}
+import io.bucketstate.testkit.{ProviderHarness, Queries, TidySuite}
 
 /** Which plans the extension changes, which it leaves alone, and what it says where it cannot help. */
-class TransformWithStatePlansSuite extends AnyFunSuite with Queries {
+class TransformWithStatePlansSuite extends TidySuite with Queries {
   import TransformWithStatePlansSuite._
 
   private val Extensions = "spark.sql.extensions"

@@ -3,10 +3,10 @@ package io.bucketstate.background
 import java.util.concurrent.atomic.AtomicInteger
 import java.util.concurrent.{CountDownLatch, TimeUnit}
 
-import org.scalatest.funsuite.AnyFunSuite
+import io.bucketstate.testkit.TidySuite
 
 /** How many threads work at a time, and what becomes of the rest when one of them hangs. */
-class BackgroundThreadsSuite extends AnyFunSuite {
+class BackgroundThreadsSuite extends TidySuite {
 
   test("what hangs holds up what comes after it only for a while, and up to a few") {
     val threads = new BackgroundThreads(1, mostSpare = 2, overdueMs = 50)

@@ -5,9 +5,9 @@ import java.util.concurrent.{ConcurrentLinkedQueue, CountDownLatch, CyclicBarrie
 
 import scala.jdk.CollectionConverters._
 
-import org.scalatest.funsuite.AnyFunSuite
+import io.bucketstate.testkit.TidySuite
 
-class InParallelSuite extends AnyFunSuite {
+class InParallelSuite extends TidySuite {
   test("every number is loaded once, two at a time where the pool has a thread to spare") {
     val both = new CyclicBarrier(2) // one thread alone would wait here for ever
     val loaded = new ConcurrentLinkedQueue[Int]

@@ -4,10 +4,10 @@ import java.util.concurrent.RejectedExecutionException
 
 import scala.collection.mutable.ArrayBuffer
 
-import org.scalatest.funsuite.AnyFunSuite
+import io.bucketstate.testkit.TidySuite
 
 /** The order in which waiting work is begun, and work that no thread can be had for. */
-class NeediestFirstSuite extends AnyFunSuite {
+class NeediestFirstSuite extends TidySuite {
 
   test("what is needed most when a thread is free comes first, whatever the order it came in") {
     val threads = ArrayBuffer.empty[Runnable]

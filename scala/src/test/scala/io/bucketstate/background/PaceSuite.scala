@@ -3,11 +3,12 @@ package io.bucketstate.background
 import java.util.concurrent.{CompletableFuture, Semaphore, TimeUnit}
 
 import org.scalacheck.{Gen, Shrink}
-import org.scalatest.funsuite.AnyFunSuite
 import org.scalatestplus.scalacheck.ScalaCheckPropertyChecks
 
+import io.bucketstate.testkit.TidySuite
+
 /** The pace of background work in a time of its own, in which nothing but work and rest happens. */
-class PaceSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
+class PaceSuite extends TidySuite with ScalaCheckPropertyChecks {
   private val plan = PacePlan()
   private val Second = 1000000000L
 

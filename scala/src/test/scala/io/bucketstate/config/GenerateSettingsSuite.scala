@@ -5,9 +5,9 @@ import java.nio.file.{Files, Path}
 
 import scala.reflect.{ClassTag, classTag}
 
-import org.scalatest.funsuite.AnyFunSuite
+import io.bucketstate.testkit.TidySuite
 
-class GenerateSettingsSuite extends AnyFunSuite {
+class GenerateSettingsSuite extends TidySuite {
 
   test("the file Python reads is what the registries say") {
     val file = Path.of("python/src/bucketstate/settings.json")

@@ -1,10 +1,9 @@
 package io.bucketstate.config
 
-import org.scalatest.funsuite.AnyFunSuite
-
 import io.bucketstate.error.InvalidException
+import io.bucketstate.testkit.TidySuite
 
-class ObjectStoreSchemesSuite extends AnyFunSuite {
+class ObjectStoreSchemesSuite extends TidySuite {
   private val key = ConfigKey.ObjectStoreSchemes.key
 
   private def parse(value: Option[String]): Set[String] = StoreConfig

@@ -1,10 +1,9 @@
 package io.bucketstate.config
 
-import org.scalatest.funsuite.AnyFunSuite
-
 import io.bucketstate.error.InvalidException
+import io.bucketstate.testkit.TidySuite
 
-class RocksDbConfigSuite extends AnyFunSuite {
+class RocksDbConfigSuite extends TidySuite {
   private val prefix = ConfigKey.Prefix
 
   private def parse(settings: (String, String)*): StoreConfig = StoreConfig.parse(

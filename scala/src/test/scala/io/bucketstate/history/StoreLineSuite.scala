@@ -2,18 +2,16 @@ package io.bucketstate.history
 
 import java.util.UUID
 
-import org.scalatest.funsuite.AnyFunSuite
-
 import io.bucketstate.checkpoint.io.Attempt
 import io.bucketstate.checkpoint.manifest.Manifest
 import io.bucketstate.checkpoint.recovery.{Recovered, ReplayedVersion}
 import io.bucketstate.record.{BucketAssigner, BucketKey, FamilySpec, Scans}
 import io.bucketstate.rocksdb.state.{StateDatabase, WrittenVersion}
 import io.bucketstate.table.StateTables
-import io.bucketstate.testkit.Changes
+import io.bucketstate.testkit.{Changes, TidySuite}
 
 /** What follows a commit: the next version that was made on top of it and cannot be undone, or nothing. */
-class StoreLineSuite extends AnyFunSuite {
+class StoreLineSuite extends TidySuite {
   import StoreLineSuite._
 
   test("what follows is the next version, once it cannot be undone") {

@@ -1,13 +1,12 @@
 package io.bucketstate.memory
 
-import org.scalatest.funsuite.AnyFunSuite
-
 import io.bucketstate.config.{ConfigKey, MemoryLimit, SparkHonoured, StoreConfig}
 import io.bucketstate.error.InvalidException
 import io.bucketstate.record.BucketResidence
+import io.bucketstate.testkit.TidySuite
 
 /** One limit for many stores: who gives up how much, and when. */
-class MemoryTrackerSuite extends AnyFunSuite {
+class MemoryTrackerSuite extends TidySuite {
 
   private final class Store(@volatile var bytes: Long) extends MemoryUser {
     var asked: Vector[Long] = Vector.empty[Long]

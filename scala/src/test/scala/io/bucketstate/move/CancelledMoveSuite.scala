@@ -9,13 +9,13 @@ import scala.jdk.CollectionConverters._
 import scala.util.Try
 
 import org.apache.spark.scheduler.{SparkListener, SparkListenerJobStart}
-import org.scalatest.funsuite.AnyFunSuite
 
 import io.bucketstate.Checkpoints
 import io.bucketstate.error.UnavailableException
+import io.bucketstate.testkit.TidySuite
 
 /** Moves that somebody gives up: nothing is published, what was there is as it was, and jobs of others go on. */
-class CancelledMoveSuite extends AnyFunSuite with CountsToMove {
+class CancelledMoveSuite extends TidySuite with CountsToMove {
   import CancelledMoveSuite._
   import CountsToMove._
   import InPlaceFaultSweepSuite.{HasChecks, inPlace}

@@ -1,13 +1,13 @@
 package io.bucketstate.move
 
 import org.apache.spark.sql.functions.{col, count, lit}
-import org.scalatest.funsuite.AnyFunSuite
 
 import io.bucketstate.Checkpoints
 import io.bucketstate.error.InvalidException
+import io.bucketstate.testkit.TidySuite
 
 /** Keys that a move leaves out, by conditions as Spark understands them. */
-class DeletedKeysSuite extends AnyFunSuite with CountsToMove {
+class DeletedKeysSuite extends TidySuite with CountsToMove {
 
   test("a condition is what a filter would take, and what is no condition on one key is refused") {
     withSession() { (spark, folder) =>

@@ -5,12 +5,12 @@ import java.time.{Clock, Instant, ZoneOffset}
 
 import org.apache.hadoop.fs.{Path => HadoopPath}
 import org.apache.spark.sql.execution.streaming.state.SparkSessions
-import org.scalatest.funsuite.AnyFunSuite
 
 import io.bucketstate.move.log.{LogText, QueryFolder}
+import io.bucketstate.testkit.TidySuite
 
 /** What a plan says of the checkpoint that it is of. */
-class FindingsSuite extends AnyFunSuite with CountsToMove {
+class FindingsSuite extends TidySuite with CountsToMove {
   import FindingsSuite._
 
   test("a query that seems to run, a provider that is not known, and why it is that batch") {

@@ -12,17 +12,16 @@ import org.apache.spark.sql.execution.streaming.state.{
 }
 import org.apache.spark.sql.internal.SQLConf
 import org.scalacheck.Gen
-import org.scalatest.funsuite.AnyFunSuite
 import org.scalatestplus.scalacheck.ScalaCheckPropertyChecks
 
 import io.bucketstate.error.{BucketstateException, MissingException}
 import io.bucketstate.move.place.Deciding
 import io.bucketstate.move.read.{HdfsFiles, HdfsRows, KeyStamps, SourceFamily, SourceStore}
 import io.bucketstate.testkit.ProviderHarness._
-import io.bucketstate.testkit.Queries
+import io.bucketstate.testkit.{Queries, TidySuite}
 
 /** Files of Spark's provider, read as that reads them. */
-class HdfsRowsSuite extends AnyFunSuite with ScalaCheckPropertyChecks with Queries {
+class HdfsRowsSuite extends TidySuite with ScalaCheckPropertyChecks with Queries {
   private val schema = StateStoreColFamilySchema(Default, 0, KeySchema, 0, ValueSchema)
   private val family = SourceFamily(schema, plainKeys, false, false, Deciding.Whole)
   private val source =

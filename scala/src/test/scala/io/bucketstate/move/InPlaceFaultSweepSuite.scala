@@ -6,17 +6,16 @@ import scala.util.{Failure, Success, Try}
 
 import org.apache.spark.SPARK_VERSION
 import org.apache.spark.sql.SparkSession
-import org.scalatest.funsuite.AnyFunSuite
 
 import io.bucketstate.Checkpoints
 import io.bucketstate.error.{BucketstateException, InvalidException}
-import io.bucketstate.testkit.{FaultyFileManager, ProviderHarness, Seeds}
+import io.bucketstate.testkit.{FaultyFileManager, ProviderHarness, Seeds, TidySuite}
 
 /**
  * A rewrite in place of which each call of a file system goes wrong once, and its undoing: afterwards the checkpoint is as it
  * was, or is rewritten, or no query starts on it; never anything else, and the same command comes to its end.
  */
-class InPlaceFaultSweepSuite extends AnyFunSuite with CountsToMove {
+class InPlaceFaultSweepSuite extends TidySuite with CountsToMove {
   import InPlaceFaultSweepSuite._
   import CountsToMove._
 

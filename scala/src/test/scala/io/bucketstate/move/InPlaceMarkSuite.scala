@@ -6,15 +6,15 @@ import org.apache.hadoop.{fs => hadoop}
 import org.apache.spark.sql.SparkSession
 import org.apache.spark.sql.execution.streaming.state.{SparkSessions, StoreMaintenance}
 import org.apache.spark.sql.functions.{count, lit}
-import org.scalatest.funsuite.AnyFunSuite
 
 import io.bucketstate.Checkpoints
 import io.bucketstate.error.InvalidException
 import io.bucketstate.move.log.QueryFolder
 import io.bucketstate.move.read.SourceQuery
+import io.bucketstate.testkit.TidySuite
 
 /** What a rewrite in place that did not end has left, when its query goes on all the same. */
-class InPlaceMarkSuite extends AnyFunSuite with CountsToMove {
+class InPlaceMarkSuite extends TidySuite with CountsToMove {
   import CountsToMove._
   import InPlaceFaultSweepSuite._
 

@@ -6,15 +6,14 @@ import scala.util.matching.Regex
 
 import org.apache.spark.sql.SparkSession
 import org.apache.spark.sql.functions.{count, lit}
-import org.scalatest.funsuite.AnyFunSuite
 
 import io.bucketstate.Checkpoints
 import io.bucketstate.checkpoint.io.FileManagers
 import io.bucketstate.move.job.RowSum
-import io.bucketstate.testkit.{ChildJvm, KillingFileManager, Seeds}
+import io.bucketstate.testkit.{ChildJvm, KillingFileManager, Seeds, TidySuite}
 
 /** A move whose process is killed behind any of the files that it publishes; then the same move again. */
-class KilledMoveSuite extends AnyFunSuite with CountsToMove {
+class KilledMoveSuite extends TidySuite with CountsToMove {
   import CountsToMove._
   import KilledMoveSuite._
 

@@ -2,13 +2,12 @@ package io.bucketstate.move
 
 import java.nio.charset.StandardCharsets.UTF_8
 
-import org.scalatest.funsuite.AnyFunSuite
-
 import io.bucketstate.checkpoint.io.Damage
 import io.bucketstate.error.CorruptException
 import io.bucketstate.move.log.{CommitEntry, LogText, OffsetEntry, OperatorEntry}
+import io.bucketstate.testkit.TidySuite
 
-class LogEntriesSuite extends AnyFunSuite {
+class LogEntriesSuite extends TidySuite {
   private val damage = new Damage("offsets/3", "offset log of batch 3")
 
   private def parsed(text: String): LogText = LogText.parse(text.getBytes(UTF_8), damage)

@@ -2,18 +2,16 @@ package io.bucketstate.move
 
 import scala.util.{Failure, Success, Try}
 
-import org.scalatest.funsuite.AnyFunSuite
-
 import io.bucketstate.Checkpoints
 import io.bucketstate.error.BucketstateException
 import io.bucketstate.move.job.RowSum
-import io.bucketstate.testkit.{CallFault, FaultyFileManager, ProviderHarness, Seeds}
+import io.bucketstate.testkit.{CallFault, FaultyFileManager, ProviderHarness, Seeds, TidySuite}
 
 /**
  * A move of which each call of a file system goes wrong once: it fails in the project's own words and leaves nothing that a
  * query would start with, or it is made; the source stays as it was; and the same move, begun again, is made.
  */
-class MoveFaultSweepSuite extends AnyFunSuite with CountsToMove {
+class MoveFaultSweepSuite extends TidySuite with CountsToMove {
   import CountsToMove._
   import MoveFaultSweepSuite._
 

@@ -2,11 +2,10 @@ package io.bucketstate.move
 
 import java.nio.file.Files
 
-import org.scalatest.funsuite.AnyFunSuite
-
 import io.bucketstate.error.InvalidException
+import io.bucketstate.testkit.TidySuite
 
-class MoveRequestSuite extends AnyFunSuite {
+class MoveRequestSuite extends TidySuite {
 
   test("all that can be asked for, in words and as JSON, is the same request") {
     val offsets = Files.createTempFile("offsets", ".txt")

@@ -9,7 +9,6 @@ import org.apache.spark.sql.SparkSession
 import org.apache.spark.sql.execution.streaming.state.{SparkSessions, StoreMaintenance}
 import org.apache.spark.sql.functions.sum
 import org.apache.spark.util.SerializableConfiguration
-import org.scalatest.funsuite.AnyFunSuite
 
 import io.bucketstate.Checkpoints
 import io.bucketstate.error.CorruptException
@@ -17,10 +16,10 @@ import io.bucketstate.move.job.{ImportReader, Progress, StoreJob, StoreMoved, St
 import io.bucketstate.move.read.OwnRecords
 import io.bucketstate.move.write.Place.Moved
 import io.bucketstate.move.write.{Place, RunTarget}
-import io.bucketstate.testkit.ProviderHarness
+import io.bucketstate.testkit.{ProviderHarness, TidySuite}
 
 /** What reading back finds: a target that is not what was read, in whatever way. */
-class MoveVerifySuite extends AnyFunSuite with CountsToMove {
+class MoveVerifySuite extends TidySuite with CountsToMove {
   import MoveVerifySuite._
 
   private val rows = (0L until 60L).map(k => (k % 20, k))

@@ -4,7 +4,6 @@ import org.apache.hadoop.conf.Configuration
 import org.apache.hadoop.fs.Path
 import org.apache.spark.sql.execution.streaming.state.{StateStoreColFamilySchema, StateStoreConf}
 import org.scalacheck.Gen
-import org.scalatest.funsuite.AnyFunSuite
 import org.scalatestplus.scalacheck.ScalaCheckPropertyChecks
 
 import io.bucketstate.config.ConfigKey
@@ -17,11 +16,11 @@ import io.bucketstate.move.read.{
   SourceStore,
   StateRow
 }
-import io.bucketstate.testkit.ProviderHarness
 import io.bucketstate.testkit.ProviderHarness._
+import io.bucketstate.testkit.{ProviderHarness, TidySuite}
 
 /** What files say at a version, bucket by bucket and key by key, is what a store says that was opened at it. */
-class OwnRecordsSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
+class OwnRecordsSuite extends TidySuite with ScalaCheckPropertyChecks {
   private val config = OwnRecords.configOf(StateStoreConf.empty)
 
   private def source(ids: Option[Seq[String]]): SourceStore = {

@@ -5,11 +5,11 @@ import org.apache.spark.sql.catalyst.expressions.{BoundReference, UnsafeProjecti
 import org.apache.spark.sql.catalyst.plans.physical.HashPartitioning
 import org.apache.spark.sql.types._
 import org.apache.spark.unsafe.types.UTF8String
-import org.scalatest.funsuite.AnyFunSuite
 
 import io.bucketstate.move.place.{Deciding, PlaceRules, Placer}
+import io.bucketstate.testkit.TidySuite
 
-class PlaceRulesSuite extends AnyFunSuite {
+class PlaceRulesSuite extends TidySuite {
   private val grouping = new StructType().add("k", LongType).add("s", StringType)
   private val row = InternalRow(5L, UTF8String.fromString("name"))
 

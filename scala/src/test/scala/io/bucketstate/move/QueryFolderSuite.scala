@@ -4,13 +4,13 @@ import java.nio.file.{Files, Path}
 
 import org.apache.hadoop.conf.Configuration
 import org.apache.hadoop.{fs => hadoop}
-import org.scalatest.funsuite.AnyFunSuite
 
 import io.bucketstate.move.log.QueryFolder
 import io.bucketstate.testkit.ProviderHarness.withFolder
+import io.bucketstate.testkit.TidySuite
 
 /** The folder of a query that may still run. */
-class QueryFolderSuite extends AnyFunSuite {
+class QueryFolderSuite extends TidySuite {
 
   test("files are listed with their lengths while others go") {
     withFolder { root =>

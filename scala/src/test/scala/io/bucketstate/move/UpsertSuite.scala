@@ -6,14 +6,13 @@ import scala.util.Random
 
 import org.apache.spark.sql.functions.{count, expr, lit, max, sum}
 import org.apache.spark.sql.{DataFrame, SparkSession}
-import org.scalatest.funsuite.AnyFunSuite
 
 import io.bucketstate.Checkpoints
 import io.bucketstate.error.InvalidException
-import io.bucketstate.testkit.{Queries, Seeds}
+import io.bucketstate.testkit.{Queries, Seeds, TidySuite}
 
 /** The rows of one state put into another, of the same query: what is left is the one with the other over it. */
-class UpsertSuite extends AnyFunSuite with Queries {
+class UpsertSuite extends TidySuite with Queries {
   import UpsertSuite._
 
   for (seed <- 0 until Seeds.of(3, 30))

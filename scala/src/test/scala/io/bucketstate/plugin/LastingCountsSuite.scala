@@ -3,14 +3,14 @@ package io.bucketstate.plugin
 import scala.collection.mutable
 
 import org.scalacheck.Gen
-import org.scalatest.funsuite.AnyFunSuite
 import org.scalatestplus.scalacheck.ScalaCheckPropertyChecks
 
 import io.bucketstate.plugin.status._
+import io.bucketstate.testkit.TidySuite
 import io.bucketstate.watch.OperatorLabel
 
 /** What is shown of runs that have ended, for how long, and how another run of the name goes on from there. */
-class LastingCountsSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
+class LastingCountsSuite extends TidySuite with ScalaCheckPropertyChecks {
   import LastingCountsSuite._
 
   test("a failure that ends its run is shown for some minutes, also where it is told of late") {

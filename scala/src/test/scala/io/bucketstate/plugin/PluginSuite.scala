@@ -13,16 +13,15 @@ import org.apache.spark.sql.SparkSession
 import org.apache.spark.sql.execution.streaming.state.StoreMaintenance
 import org.apache.spark.ui.bucketstate.{HistoryOfSpark, MetricNamesOfSpark}
 import org.scalatest.concurrent.Eventually
-import org.scalatest.funsuite.AnyFunSuite
 import org.scalatest.time.{Millis, Seconds, Span}
 
 import io.bucketstate.plugin.queries.BoardJson
 import io.bucketstate.spark.BuiltForSpark
-import io.bucketstate.testkit.{DigitCounts, LeftOvers, ProviderHarness, Warnings}
+import io.bucketstate.testkit.{DigitCounts, LeftOvers, ProviderHarness, TidySuite, Warnings}
 import io.bucketstate.{BucketedStateStoreProvider, BucketstateExtensions, BucketstatePlugin}
 
 /** The plugin in real local applications, which have nothing else of this project. */
-class PluginSuite extends AnyFunSuite with DigitCounts with Eventually {
+class PluginSuite extends TidySuite with DigitCounts with Eventually {
   import PluginSuite._
 
   implicit override val patienceConfig: PatienceConfig =

@@ -6,16 +6,16 @@ import java.nio.channels.ClosedByInterruptException
 
 import com.codahale.metrics.MetricRegistry
 import org.scalacheck.Gen
-import org.scalatest.funsuite.AnyFunSuite
 import org.scalatestplus.scalacheck.ScalaCheckPropertyChecks
 
 import io.bucketstate.config.{MetricKey, MetricType}
 import io.bucketstate.error.{MissingException, UnavailableException}
 import io.bucketstate.plugin.status._
+import io.bucketstate.testkit.TidySuite
 import io.bucketstate.watch.{CommitReport, OperatorLabel, StoreLabel, WatchedStore}
 
 /** What executors tell, how the driver puts it together, and how it is written for Prometheus. */
-class StatusSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
+class StatusSuite extends TidySuite with ScalaCheckPropertyChecks {
   import StatusSuite._
 
   test("what is sent is what arrives") {

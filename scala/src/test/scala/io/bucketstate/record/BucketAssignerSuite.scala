@@ -1,10 +1,11 @@
 package io.bucketstate.record
 
 import org.scalacheck.Gen
-import org.scalatest.funsuite.AnyFunSuite
 import org.scalatestplus.scalacheck.ScalaCheckPropertyChecks
 
-class BucketAssignerSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
+import io.bucketstate.testkit.TidySuite
+
+class BucketAssignerSuite extends TidySuite with ScalaCheckPropertyChecks {
 
   test("the bucket is the upper half of the hash modulo their number, whatever that is") {
     val counts = Gen.oneOf(Gen.choose(1, 32768), Gen.choose(0, 15).map(1 << _))

@@ -3,9 +3,9 @@ package io.bucketstate.rocksdb
 import java.nio.charset.StandardCharsets.UTF_8
 import java.nio.file.{Files, Path}
 
-import org.scalatest.funsuite.AnyFunSuite
+import io.bucketstate.testkit.TidySuite
 
-class GenerateNativeOptionsSuite extends AnyFunSuite {
+class GenerateNativeOptionsSuite extends TidySuite {
 
   test("the names that Python knows are those of this RocksDB") {
     val file = Path.of("python/src/bucketstate/rocksdb_options.json")

@@ -7,13 +7,12 @@ import java.util.concurrent.TimeUnit.SECONDS
 import scala.jdk.CollectionConverters._
 
 import org.scalatest.Assertions.intercept
-import org.scalatest.funsuite.AnyFunSuite
 
 import io.bucketstate.error.UnavailableException
 import io.bucketstate.rocksdb.state.OptionsCheck
-import io.bucketstate.testkit.TempFolder
+import io.bucketstate.testkit.{TempFolder, TidySuite}
 
-class NativeLibrarySuite extends AnyFunSuite {
+class NativeLibrarySuite extends TidySuite {
 
   /** What comes of it in a process of its own: once loaded, the library stays. */
   private def tried(libraries: Path, out: Path): Seq[String] = {

@@ -2,14 +2,14 @@ package io.bucketstate.rocksdb
 
 import org.rocksdb.BlockBasedTableConfig
 import org.scalatest.concurrent.Eventually
-import org.scalatest.funsuite.AnyFunSuite
 import org.scalatest.time.{Millis, Seconds, Span}
 
 import io.bucketstate.config.{ConfigKey, RocksDbConfig}
 import io.bucketstate.error.InvalidException
 import io.bucketstate.rocksdb.Databases._
+import io.bucketstate.testkit.TidySuite
 
-class NativeOptionsSuite extends AnyFunSuite with Eventually {
+class NativeOptionsSuite extends TidySuite with Eventually {
 
   implicit override val patienceConfig: PatienceConfig =
     PatienceConfig(timeout = Span(20, Seconds), interval = Span(20, Millis))

@@ -5,10 +5,8 @@ import java.util.concurrent.atomic.AtomicReference
 import scala.collection.mutable
 import scala.util.Random
 
-import org.scalatest.funsuite.AnyFunSuite
-
 import io.bucketstate.record.BucketAssigner
-import io.bucketstate.testkit.TextRecords
+import io.bucketstate.testkit.{TextRecords, TidySuite}
 
 private object RecordCacheSuite {
   val assigner: BucketAssigner = new BucketAssigner(8)
@@ -68,7 +66,7 @@ private object RecordCacheSuite {
   }
 }
 
-class RecordCacheSuite extends AnyFunSuite {
+class RecordCacheSuite extends TidySuite {
   import RecordCacheSuite._
 
   private def history(bytes: Long, keys: Int, kept: Int, lengths: Range)(

@@ -3,13 +3,13 @@ package io.bucketstate.rocksdb
 import scala.util.Using
 
 import org.rocksdb.BlockBasedTableConfig
-import org.scalatest.funsuite.AnyFunSuite
 
 import io.bucketstate.config.{ConfigKey, RocksDbConfig}
 import io.bucketstate.error.InvalidException
 import io.bucketstate.rocksdb.Databases._
+import io.bucketstate.testkit.TidySuite
 
-class RocksDbOptionsFactorySuite extends AnyFunSuite {
+class RocksDbOptionsFactorySuite extends TidySuite {
 
   private def named(factory: Class[_]): RocksDbConfig =
     Plain.copy(optionsFactory = Some(factory.getName))

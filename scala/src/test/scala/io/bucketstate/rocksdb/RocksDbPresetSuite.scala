@@ -5,12 +5,12 @@ import java.nio.charset.StandardCharsets.UTF_8
 import scala.util.Using
 
 import org.rocksdb.{BlockBasedTableConfig, FlushOptions, WriteOptions}
-import org.scalatest.funsuite.AnyFunSuite
 
 import io.bucketstate.config.RocksDbConfig
 import io.bucketstate.rocksdb.Databases._
+import io.bucketstate.testkit.TidySuite
 
-class RocksDbPresetSuite extends AnyFunSuite {
+class RocksDbPresetSuite extends TidySuite {
 
   test("there is one for each value of the setting") {
     assert(RocksDbPreset.all.map(_.name) == RocksDbConfig.Presets)

@@ -7,9 +7,10 @@ import scala.collection.mutable
 import org.apache.spark.Success
 import org.apache.spark.scheduler.{SparkListenerStageSubmitted, SparkListenerTaskEnd, StageInfo}
 import org.apache.spark.sql.execution.streaming.state.QueryEnds
-import org.scalatest.funsuite.AnyFunSuite
 
-class EndedRunsSuite extends AnyFunSuite {
+import io.bucketstate.testkit.TidySuite
+
+class EndedRunsSuite extends TidySuite {
   private val first = UUID.fromString("00000000-0000-0000-0000-000000000001")
   private val second = UUID.fromString("00000000-0000-0000-0000-000000000002")
 

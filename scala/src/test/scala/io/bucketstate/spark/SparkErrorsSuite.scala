@@ -4,9 +4,10 @@ import java.util.UUID
 
 import org.apache.spark.SparkThrowable
 import org.apache.spark.sql.execution.streaming.state.StateStoreId
-import org.scalatest.funsuite.AnyFunSuite
 
-class SparkErrorsSuite extends AnyFunSuite {
+import io.bucketstate.testkit.TidySuite
+
+class SparkErrorsSuite extends TidySuite {
   private val id = StateStoreId(s"checkpoint-${UUID.randomUUID()}", 3, 7)
 
   test("memory that ran out is told as that, with the store and the setting") {

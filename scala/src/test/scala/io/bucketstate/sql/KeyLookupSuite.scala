@@ -18,14 +18,13 @@ import org.apache.spark.sql.execution.streaming.state.{
 }
 import org.apache.spark.sql.types.{DataType, StructType}
 import org.apache.spark.unsafe.types.UTF8String
-import org.scalatest.funsuite.AnyFunSuite
 
 import io.bucketstate.move.place.{Deciding, Placer}
 import io.bucketstate.move.read.{SourceFamily, SourceStore}
-import io.bucketstate.testkit.Seeds
+import io.bucketstate.testkit.{Seeds, TidySuite}
 
 /** What is read for filters has every key that they leave, whatever they are and wherever keys lie. */
-class KeyLookupSuite extends AnyFunSuite {
+class KeyLookupSuite extends TidySuite {
   import KeyLookupSuite._
 
   test("every key that filters leave is read") {

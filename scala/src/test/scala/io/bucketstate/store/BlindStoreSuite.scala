@@ -3,18 +3,16 @@ package io.bucketstate.store
 import scala.collection.mutable
 import scala.util.Random
 
-import org.scalatest.funsuite.AnyFunSuite
-
 import io.bucketstate.checkpoint.io.{Attempt, CheckpointFiles, ManifestName}
 import io.bucketstate.checkpoint.manifest.{Manifest, Manifests}
 import io.bucketstate.config.MetricKey
 import io.bucketstate.record.Expiry
 import io.bucketstate.table.FamilyState
 import io.bucketstate.testkit.StoreHarness._
-import io.bucketstate.testkit.{MemoryFileStore, ShortMemory, StoreHarness, TempFolder}
+import io.bucketstate.testkit.{MemoryFileStore, ShortMemory, StoreHarness, TempFolder, TidySuite}
 
 /** A store that does not look up what it writes, and whose keys are counted or not. */
-class BlindStoreSuite extends AnyFunSuite {
+class BlindStoreSuite extends TidySuite {
   private type Model = Map[String, String]
 
   private val small = Seq(

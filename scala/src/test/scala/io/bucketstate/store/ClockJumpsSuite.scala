@@ -4,8 +4,6 @@ import java.time.{Duration, Instant}
 
 import scala.util.{Random, Success, Try}
 
-import org.scalatest.funsuite.AnyFunSuite
-
 import io.bucketstate.checkpoint.io.{Attempt, CheckpointFiles, FileStore, ManifestName}
 import io.bucketstate.record.Expiry
 import io.bucketstate.testkit.StoreHarness._
@@ -14,6 +12,7 @@ import io.bucketstate.testkit.{
   SetClock,
   StoreHarness,
   TempFolder,
+  TidySuite,
   WatchedFileStore
 }
 
@@ -21,7 +20,7 @@ import io.bucketstate.testkit.{
  * Clocks of executors that are set forward and back, by hours and years, while the storage's clock is right: no file
  * goes that is needed, what is not needed goes when the clock is right again, and ages never run backwards.
  */
-class ClockJumpsSuite extends AnyFunSuite {
+class ClockJumpsSuite extends TidySuite {
   private val start = Instant.parse("2024-03-01T00:00:00Z")
   private val jumps =
     Seq(Duration.ZERO, Duration.ofMinutes(59), Duration.ofHours(2), Duration.ofDays(400))

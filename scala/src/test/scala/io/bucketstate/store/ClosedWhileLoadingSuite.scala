@@ -4,14 +4,13 @@ import java.lang.reflect.Proxy
 import java.util.concurrent.{CountDownLatch, TimeUnit}
 
 import org.scalatest.concurrent.Eventually
-import org.scalatest.funsuite.AnyFunSuite
 import org.scalatest.time.{Millis, Seconds, Span}
 
 import io.bucketstate.table.StateTable
-import io.bucketstate.testkit.Warnings
+import io.bucketstate.testkit.{TidySuite, Warnings}
 
 /** What is loaded beside the batches when a store closes loses its files, which is nobody's business. */
-class ClosedWhileLoadingSuite extends AnyFunSuite with Eventually {
+class ClosedWhileLoadingSuite extends TidySuite with Eventually {
 
   implicit override val patienceConfig: PatienceConfig =
     PatienceConfig(timeout = Span(20, Seconds), interval = Span(20, Millis))

@@ -7,15 +7,14 @@ import scala.jdk.CollectionConverters._
 import scala.util.Using
 
 import org.scalatest.concurrent.Eventually
-import org.scalatest.funsuite.AnyFunSuite
 import org.scalatest.time.{Millis, Seconds, Span}
 
 import io.bucketstate.checkpoint.io.Attempt
 import io.bucketstate.testkit.StoreHarness._
-import io.bucketstate.testkit._
+import io.bucketstate.testkit.{TidySuite, _}
 
 /** What a store has of its process is given back, however its close goes, and by one that could not be made. */
-class ClosingSuite extends AnyFunSuite with Eventually {
+class ClosingSuite extends TidySuite with Eventually {
 
   implicit override val patienceConfig: PatienceConfig =
     PatienceConfig(timeout = Span(30, Seconds), interval = Span(10, Millis))

@@ -5,7 +5,6 @@ import java.nio.file.{Files, Path}
 import scala.util.{Failure, Success, Try}
 
 import org.scalatest.concurrent.Eventually
-import org.scalatest.funsuite.AnyFunSuite
 import org.scalatest.time.{Millis, Seconds, Span}
 
 import io.bucketstate.checkpoint.io.{Attempt, ManifestName, NioFileStore}
@@ -19,14 +18,15 @@ import io.bucketstate.testkit.{
   MemoryFileStore,
   Refusal,
   StoreHarness,
-  TempFolder
+  TempFolder,
+  TidySuite
 }
 
 /**
  * One data file that several snapshots name, and that cannot be read: what is damaged costs one task, whichever engine
  * finds it, and what only could not be read once is used again.
  */
-class DamagedFileSuite extends AnyFunSuite with Eventually {
+class DamagedFileSuite extends TidySuite with Eventually {
 
   implicit override val patienceConfig: PatienceConfig =
     PatienceConfig(timeout = Span(20, Seconds), interval = Span(20, Millis))

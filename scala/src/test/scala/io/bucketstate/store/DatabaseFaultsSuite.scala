@@ -6,7 +6,6 @@ import scala.jdk.CollectionConverters._
 import scala.util.{Failure, Random, Success, Try, Using}
 
 import org.scalatest.concurrent.Eventually
-import org.scalatest.funsuite.AnyFunSuite
 import org.scalatest.time.{Millis, Seconds, Span}
 
 import io.bucketstate.checkpoint.io.{Attempt, NioFileStore}
@@ -14,13 +13,13 @@ import io.bucketstate.config.{ConfigKey, MetricKey}
 import io.bucketstate.error.{CorruptException, InvalidException, UnavailableException}
 import io.bucketstate.rocksdb.state.{ExecutorNative, NativeState}
 import io.bucketstate.testkit.StoreHarness._
-import io.bucketstate.testkit._
+import io.bucketstate.testkit.{TidySuite, _}
 
 /**
  * What can happen to a local database, for real: a task is told of it once, in words that help, the retry goes on from the
  * checkpoint, and nothing is left behind.
  */
-class DatabaseFaultsSuite extends AnyFunSuite with Eventually {
+class DatabaseFaultsSuite extends TidySuite with Eventually {
 
   implicit override val patienceConfig: PatienceConfig =
     PatienceConfig(timeout = Span(30, Seconds), interval = Span(10, Millis))

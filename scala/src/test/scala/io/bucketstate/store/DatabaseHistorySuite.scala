@@ -9,8 +9,6 @@ import java.util.concurrent.atomic.AtomicLong
 import scala.collection.mutable
 import scala.util.{Random, Try}
 
-import org.scalatest.funsuite.AnyFunSuite
-
 import io.bucketstate.background.{NeediestFirst, Patience, Ticker}
 import io.bucketstate.checkpoint.changelog.ChangelogReader
 import io.bucketstate.checkpoint.io.{Attempt, BlockCodec, WorkFolder}
@@ -34,13 +32,13 @@ import io.bucketstate.rocksdb.state.{
 }
 import io.bucketstate.rocksdb.{Databases => NativeDatabases}
 import io.bucketstate.table.StateTable
-import io.bucketstate.testkit._
+import io.bucketstate.testkit.{TidySuite, _}
 
 /**
  * Histories of commits, roll backs, reloads, other attempts and failures of storage, at random, with a local database that
  * is written at any instant between and within them: what a table takes of it is the state at that version, exactly.
  */
-class DatabaseHistorySuite extends AnyFunSuite {
+class DatabaseHistorySuite extends TidySuite {
   import DatabaseHistorySuite._
 
   for {

@@ -9,7 +9,6 @@ import org.apache.spark.sql.execution.streaming.checkpointing.{
   FileSystemBasedCheckpointFileManager
 }
 import org.scalatest.concurrent.Eventually
-import org.scalatest.funsuite.AnyFunSuite
 import org.scalatest.tags.Slow
 import org.scalatest.time.{Millis, Seconds, Span}
 
@@ -17,14 +16,14 @@ import io.bucketstate.checkpoint.io.{FileStore, NioFileStore}
 import io.bucketstate.config.{ConfigKey, Engine}
 import io.bucketstate.error.UnavailableException
 import io.bucketstate.testkit.StoreHarness._
-import io.bucketstate.testkit._
+import io.bucketstate.testkit.{TidySuite, _}
 
 /**
  * Disks that are full or turn read-only, for real: a task fails with the file and what to do about it, nothing that was
  * committed is lost, and the same task goes through when there is room again.
  */
 @Slow
-class DiskFaultsSuite extends AnyFunSuite with Eventually {
+class DiskFaultsSuite extends TidySuite with Eventually {
 
   implicit override val patienceConfig: PatienceConfig =
     PatienceConfig(timeout = Span(60, Seconds), interval = Span(20, Millis))

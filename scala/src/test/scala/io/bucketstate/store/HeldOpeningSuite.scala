@@ -5,19 +5,17 @@ import java.util.concurrent.atomic.AtomicInteger
 
 import scala.util.{Failure, Success, Try}
 
-import org.scalatest.funsuite.AnyFunSuite
-
 import io.bucketstate.checkpoint.io.Attempt
 import io.bucketstate.config.Engine
 import io.bucketstate.testkit.StoreHarness._
-import io.bucketstate.testkit._
+import io.bucketstate.testkit.{TidySuite, _}
 
 /**
  * Two attempts of a task in one store: the first, of an older attempt of its stage, is held up at one step after the other
  * of opening its version, while the second opens, writes and commits; then the first goes on. The state is what the
  * commits made of it: as memory has it, after all that can leave memory has left it, and after a restart.
  */
-class HeldOpeningSuite extends AnyFunSuite {
+class HeldOpeningSuite extends TidySuite {
   import HeldOpeningSuite._
 
   for (

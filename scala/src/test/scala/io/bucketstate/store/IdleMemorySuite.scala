@@ -4,15 +4,13 @@ import java.time.Clock
 import java.util.UUID
 import java.util.concurrent.TimeUnit.MINUTES
 
-import org.scalatest.funsuite.AnyFunSuite
-
 import io.bucketstate.background.{ClocksAndIds, Ticker}
 import io.bucketstate.checkpoint.records.KnownFamilies
 import io.bucketstate.testkit.StoreHarness._
-import io.bucketstate.testkit.{Changes, MemoryFileStore, StoreHarness, TempFolder}
+import io.bucketstate.testkit.{Changes, MemoryFileStore, StoreHarness, TempFolder, TidySuite}
 
 /** What `memory.preventEvictionFor` keeps when no batch comes any more. */
-class IdleMemorySuite extends AnyFunSuite {
+class IdleMemorySuite extends TidySuite {
 
   private object ticker extends Ticker {
     @volatile var minutes = 0L

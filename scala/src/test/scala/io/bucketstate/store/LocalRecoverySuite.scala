@@ -7,16 +7,15 @@ import scala.jdk.CollectionConverters._
 import scala.util.{Random, Try, Using}
 
 import org.scalatest.concurrent.Eventually
-import org.scalatest.funsuite.AnyFunSuite
 import org.scalatest.time.{Millis, Seconds, Span}
 
 import io.bucketstate.checkpoint.io.NioFileStore
 import io.bucketstate.rocksdb.state.NativeState
 import io.bucketstate.testkit.StoreHarness._
-import io.bucketstate.testkit._
+import io.bucketstate.testkit.{TidySuite, _}
 
 /** A restart on the machine where the store was before, in a local folder that outlives it. */
-class LocalRecoverySuite extends AnyFunSuite with Eventually {
+class LocalRecoverySuite extends TidySuite with Eventually {
 
   implicit override val patienceConfig: PatienceConfig =
     PatienceConfig(timeout = Span(20, Seconds), interval = Span(20, Millis))

@@ -8,21 +8,20 @@ import scala.util.Using
 
 import org.scalatest.Assertion
 import org.scalatest.concurrent.Eventually
-import org.scalatest.funsuite.AnyFunSuite
 import org.scalatest.tags.Slow
 import org.scalatest.time.{Millis, Seconds, Span}
 
 import io.bucketstate.config.Engine
 import io.bucketstate.rocksdb.state.ExecutorNative
 import io.bucketstate.testkit.StoreHarness._
-import io.bucketstate.testkit.{MemoryFileStore, StoreHarness, TempFolder}
+import io.bucketstate.testkit.{MemoryFileStore, StoreHarness, TempFolder, TidySuite}
 
 /**
  * Stores of many partitions and operators in one executor: what they share does not grow with them, and each gets its
  * turn in the background.
  */
 @Slow
-class ManyStoresSuite extends AnyFunSuite with Eventually {
+class ManyStoresSuite extends TidySuite with Eventually {
 
   implicit override val patienceConfig: PatienceConfig =
     PatienceConfig(timeout = Span(120, Seconds), interval = Span(50, Millis))

@@ -4,8 +4,6 @@ import java.util.UUID
 
 import scala.util.Random
 
-import org.scalatest.funsuite.AnyFunSuite
-
 import io.bucketstate.checkpoint.io.{Attempt, NioFileStore}
 import io.bucketstate.config.MetricKey
 import io.bucketstate.error.{
@@ -23,11 +21,12 @@ import io.bucketstate.testkit.{
   Refusal,
   StoreHarness,
   TempFolder,
+  TidySuite,
   WatchedFileStore
 }
 
 /** A store without Spark: what is opened, written, committed, given up and read. */
-class OpenStoreSuite extends AnyFunSuite {
+class OpenStoreSuite extends TidySuite {
 
   test("a version is what was committed on top of the one before, also after a restart") {
     TempFolder.use { folder =>
@@ -272,7 +271,9 @@ class OpenStoreSuite extends AnyFunSuite {
     use { harness =>
       val store = harness.open(withIds = false)
       batch(store, 0)("a" -> Some("1"))
-      val hit = write(store, 1).commit().values
+      val session = write(store, 1)
+      val hit = session.commit().values
+      session.end()
       assert(hit(MetricKey.TableHits) == 1 && hit(MetricKey.ChangedKeys) == 0)
       assert(hit.get(MetricKey.TableReloads).isEmpty)
     }
@@ -372,7 +373,9 @@ class OpenStoreSuite extends AnyFunSuite {
           batch(store, n.toLong)("a" -> Some(s"$n"))
           store.maintain()
         }
-        val figures = write(store, 3).commit().values
+        val session = write(store, 3)
+        val figures = session.commit().values
+        session.end()
         assert(figures(MetricKey.RetentionFailures) == 2)
         harness.close()
       }

@@ -2,19 +2,17 @@ package io.bucketstate.store
 
 import java.time.Instant
 
-import org.scalatest.funsuite.AnyFunSuite
-
 import io.bucketstate.checkpoint.io.{Attempt, CheckpointFiles, FileStore, ManifestName}
 import io.bucketstate.error.ConflictException
 import io.bucketstate.record.Expiry
 import io.bucketstate.testkit.StoreHarness._
-import io.bucketstate.testkit.{MemoryFileStore, SetClock, StoreHarness, TempFolder}
+import io.bucketstate.testkit.{MemoryFileStore, SetClock, StoreHarness, TempFolder, TidySuite}
 
 /**
  * Without checkpoint ids, an attempt that was given up for lost replaces a version after the next one was built on it. By
  * processing time its records have other times than the ones that were counted.
  */
-class ReplacedAttemptSuite extends AnyFunSuite {
+class ReplacedAttemptSuite extends TidySuite {
 
   private def second(n: Int): Instant = Instant.ofEpochSecond(n.toLong)
 
@@ -79,7 +77,8 @@ class ReplacedAttemptSuite extends AnyFunSuite {
       batch(first, 3)("c" -> Some("3"))
       first.close()
       late(harness, 2, "b" -> Some("2"))
-      body(harness, harness.open(withIds = false, small: _*), files)
+      try body(harness, harness.open(withIds = false, small: _*), files)
+      finally harness.close()
     }
 
   /** What an attempt leaves that was given up for lost, and goes on. */

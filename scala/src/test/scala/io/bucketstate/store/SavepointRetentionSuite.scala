@@ -4,8 +4,6 @@ import java.time.{Duration, Instant}
 
 import scala.util.Random
 
-import org.scalatest.funsuite.AnyFunSuite
-
 import io.bucketstate.checkpoint.io.{
   Attempt,
   CheckpointFiles,
@@ -17,10 +15,10 @@ import io.bucketstate.checkpoint.io.{
 import io.bucketstate.config.Engine
 import io.bucketstate.error.UnavailableException
 import io.bucketstate.testkit.StoreHarness._
-import io.bucketstate.testkit._
+import io.bucketstate.testkit.{TidySuite, _}
 
 /** Versions that savepoints hold can be read whatever retention deletes, in stores of both engines. */
-class SavepointRetentionSuite extends AnyFunSuite {
+class SavepointRetentionSuite extends TidySuite {
   private val start = Instant.parse("2024-03-01T00:00:00Z")
   private val retained = 2
   private val settings =

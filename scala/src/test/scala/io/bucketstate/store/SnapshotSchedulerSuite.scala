@@ -5,16 +5,14 @@ import java.util.concurrent.{Executor, RejectedExecutionException}
 import scala.collection.mutable.ArrayBuffer
 import scala.util.Using
 
-import org.scalatest.funsuite.AnyFunSuite
-
 import io.bucketstate.background.{Background, NeediestFirst, PacePlan, Pause, Ticker}
 import io.bucketstate.checkpoint.snapshot.SnapshotPlan
 import io.bucketstate.config.MetricKey
 import io.bucketstate.error.MissingException
-import io.bucketstate.testkit.{MemoryFileStore, SnapshotRoom, TempFolder, Warnings}
+import io.bucketstate.testkit.{MemoryFileStore, SnapshotRoom, TempFolder, TidySuite, Warnings}
 
 /** When snapshots are begun, and what becomes of those that cannot be. */
-class SnapshotSchedulerSuite extends AnyFunSuite {
+class SnapshotSchedulerSuite extends TidySuite {
 
   private final class Setting(val room: SnapshotRoom) extends Executor {
     var refusal: Option[Throwable] = None

@@ -2,18 +2,16 @@ package io.bucketstate.store
 
 import java.util.UUID
 
-import org.scalatest.funsuite.AnyFunSuite
-
 import io.bucketstate.checkpoint.changelog.ChangelogReader
 import io.bucketstate.checkpoint.io.{Attempt, FileStore, ManifestName}
 import io.bucketstate.checkpoint.manifest.{Manifests, StoredVersion}
 import io.bucketstate.error.{BucketstateException, ConflictException, MissingException}
 import io.bucketstate.history.{CommitPoint, EarlierCommits}
 import io.bucketstate.testkit.StoreHarness._
-import io.bucketstate.testkit.{Refusal, StandsAlone, StoreHarness}
+import io.bucketstate.testkit.{Refusal, StandsAlone, StoreHarness, TidySuite}
 
 /** A version that is a manifest without a changelog, as what moves state leaves one. */
-class StandsAloneSuite extends AnyFunSuite {
+class StandsAloneSuite extends TidySuite {
 
   /** Some batches, of which one leaves a manifest; the ids of the versions. */
   private def grown(harness: StoreHarness, withIds: Boolean, alone: Long): Seq[Option[String]] = {

@@ -6,14 +6,13 @@ import scala.jdk.CollectionConverters._
 import scala.util.{Random, Using}
 
 import org.scalatest.concurrent.Eventually
-import org.scalatest.funsuite.AnyFunSuite
 import org.scalatest.tags.Slow
 import org.scalatest.time.{Millis, Seconds, Span}
 
 import io.bucketstate.checkpoint.io.Attempt
 import io.bucketstate.config.Engine
 import io.bucketstate.testkit.StoreHarness._
-import io.bucketstate.testkit._
+import io.bucketstate.testkit.{TidySuite, _}
 
 /**
  * One scripted history of batches with readers, aborts, snapshots, maintenance and stores that are closed and opened again;
@@ -24,7 +23,7 @@ import io.bucketstate.testkit._
  * `make test` runs a sample; `make sweep` every step.
  */
 @Slow
-class StepSweepSuite extends AnyFunSuite with Eventually {
+class StepSweepSuite extends TidySuite with Eventually {
   import StepSweepSuite._
 
   implicit override val patienceConfig: PatienceConfig =

@@ -8,17 +8,15 @@ import java.util.concurrent.{CountDownLatch, Executors, TimeUnit}
 import scala.concurrent.duration.DurationInt
 import scala.concurrent.{Await, ExecutionContext, ExecutionContextExecutorService, Future}
 
-import org.scalatest.funsuite.AnyFunSuite
-
 import io.bucketstate.background.{Patience, Ticker}
 import io.bucketstate.checkpoint.recovery.Recovered
 import io.bucketstate.history.StoreHistory
 import io.bucketstate.record.{BucketAssigner, BucketKey, FamilySpec, Scans}
 import io.bucketstate.table.{StateTable, StateTables}
-import io.bucketstate.testkit.{Changes, MemoryFileStore, StepFault, TextRecords}
+import io.bucketstate.testkit.{Changes, MemoryFileStore, StepFault, TextRecords, TidySuite}
 
 /** What becomes of the table when something goes wrong with it, and of tasks that want the same one at the same time. */
-class TableKeeperFaultsSuite extends AnyFunSuite {
+class TableKeeperFaultsSuite extends TidySuite {
   import TableKeeperFaultsSuite._
 
   private val assigner = new BucketAssigner(2)

@@ -2,18 +2,16 @@ package io.bucketstate.store
 
 import java.util.UUID
 
-import org.scalatest.funsuite.AnyFunSuite
-
 import io.bucketstate.background.{Patience, Ticker}
 import io.bucketstate.checkpoint.io.Attempt
 import io.bucketstate.checkpoint.recovery.Recovered
 import io.bucketstate.history.{CommitPoint, StoreHistory}
 import io.bucketstate.record.{BucketAssigner, BucketKey, FamilySpec, Scans}
 import io.bucketstate.table.{StateTable, StateTables}
-import io.bucketstate.testkit.{Changes, MapCold, MemoryFileStore, TextRecords}
+import io.bucketstate.testkit.{Changes, MapCold, MemoryFileStore, TextRecords, TidySuite}
 
 /** Which snapshots become a table's cold part: those of the very versions that it was made of. */
-class TableKeeperSuite extends AnyFunSuite {
+class TableKeeperSuite extends TidySuite {
   private val assigner = new BucketAssigner(2)
   private val spec = FamilySpec(Changes.descriptor(0), BucketKey.Whole, Scans.Nothing)
 

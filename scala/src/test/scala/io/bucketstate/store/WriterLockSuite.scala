@@ -2,14 +2,12 @@ package io.bucketstate.store
 
 import java.util.concurrent.{CountDownLatch, TimeUnit}
 
-import org.scalatest.funsuite.AnyFunSuite
-
 import io.bucketstate.background.{Ticker, Writers}
 import io.bucketstate.testkit.StoreHarness._
-import io.bucketstate.testkit.{Refusal, StoreHarness}
+import io.bucketstate.testkit.{Refusal, StoreHarness, TidySuite}
 
 /** One writer at a time: who waits, how long, and what becomes of who has lost its stamp. */
-class WriterLockSuite extends AnyFunSuite {
+class WriterLockSuite extends TidySuite {
 
   /** A clock that moves by a second whenever it is looked at. */
   private final class Leaping extends Ticker {

@@ -2,8 +2,6 @@ package io.bucketstate.table
 
 import java.util.concurrent.CountDownLatch
 
-import org.scalatest.funsuite.AnyFunSuite
-
 import io.bucketstate.record.{
   BucketAssigner,
   BucketKey,
@@ -18,10 +16,10 @@ import io.bucketstate.record.{
   TimedValue
 }
 import io.bucketstate.testkit.TextRecords.{keyOf, valueOf}
-import io.bucketstate.testkit.{Changes, MapCold}
+import io.bucketstate.testkit.{Changes, MapCold, TidySuite}
 
 /** What is newer than the cold part, or is not in it, is not taken for what the cold part has. */
-class AboveColdSuite extends AnyFunSuite {
+class AboveColdSuite extends TidySuite {
   import AboveColdSuite._
 
   private def batch(table: VersionedTable)(write: => Unit): Unit = {

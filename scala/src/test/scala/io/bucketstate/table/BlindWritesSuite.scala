@@ -1,7 +1,5 @@
 package io.bucketstate.table
 
-import org.scalatest.funsuite.AnyFunSuite
-
 import io.bucketstate.record.{
   BucketAssigner,
   BucketKey,
@@ -17,10 +15,10 @@ import io.bucketstate.record.{
 }
 import io.bucketstate.table.cold.BucketLoader
 import io.bucketstate.testkit.TextRecords._
-import io.bucketstate.testkit.{Changes, MapCold, TextRecords}
+import io.bucketstate.testkit.{Changes, MapCold, TextRecords, TidySuite}
 
 /** Writes that read nothing, and when the number of keys is known. */
-class BlindWritesSuite extends AnyFunSuite {
+class BlindWritesSuite extends TidySuite {
 
   private val assigner = new BucketAssigner(1)
   private val ten = (0 until 10).map(n => s"k$n" -> s"old $n").toMap

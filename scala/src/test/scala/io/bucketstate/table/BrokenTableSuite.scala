@@ -2,14 +2,12 @@ package io.bucketstate.table
 
 import scala.util.Try
 
-import org.scalatest.funsuite.AnyFunSuite
-
 import io.bucketstate.record.{BucketAssigner, BucketKey, FamilySpec, Scans}
 import io.bucketstate.testkit.TextRecords.{record, valueOf}
-import io.bucketstate.testkit.{Changes, MapCold, TextRecords}
+import io.bucketstate.testkit.{Changes, MapCold, TextRecords, TidySuite}
 
 /** A change that was left half-way, as by memory that ran out, is never taken for one that was made or undone. */
-class BrokenTableSuite extends AnyFunSuite {
+class BrokenTableSuite extends TidySuite {
   private val assigner = new BucketAssigner(2)
   private val spec = FamilySpec(Changes.descriptor(0), BucketKey.Whole, Scans.Nothing)
 

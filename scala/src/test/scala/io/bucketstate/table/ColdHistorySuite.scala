@@ -3,8 +3,6 @@ package io.bucketstate.table
 import scala.collection.mutable
 import scala.util.Random
 
-import org.scalatest.funsuite.AnyFunSuite
-
 import io.bucketstate.checkpoint.changelog.ChangelogFamily
 import io.bucketstate.record.{
   BucketAssigner,
@@ -26,6 +24,7 @@ import io.bucketstate.testkit.{
   NativeColds,
   Seeds,
   TextRecords,
+  TidySuite,
   WatchedCold
 }
 
@@ -34,7 +33,7 @@ import io.bucketstate.testkit.{
  * whatever order, no answer differs from the map's, and no cold part is asked once the table does
  * not name it any more. With keys that are counted, and with writes that look nothing up.
  */
-class ColdHistorySuite extends AnyFunSuite {
+class ColdHistorySuite extends TidySuite {
 
   private type Model = Map[String, String]
 

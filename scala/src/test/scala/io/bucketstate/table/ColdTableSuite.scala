@@ -5,14 +5,12 @@ import java.util.concurrent.atomic.AtomicReference
 import scala.collection.mutable
 import scala.util.Random
 
-import org.scalatest.funsuite.AnyFunSuite
-
 import io.bucketstate.record.{BucketAssigner, BucketKey, FamilySpec, RecordBuffer, Scans}
 import io.bucketstate.testkit.TextRecords._
-import io.bucketstate.testkit.{Changes, MapCold, TextRecords}
+import io.bucketstate.testkit.{Changes, MapCold, TextRecords, TidySuite}
 
 /** A table over a cold part: readers beside a writer that evicts, what leaves memory, and which removal counts. */
-class ColdTableSuite extends AnyFunSuite {
+class ColdTableSuite extends TidySuite {
   private type Model = Map[String, String]
 
   /** A table of one family, and what to write in it. */

@@ -5,8 +5,6 @@ import java.nio.charset.StandardCharsets.UTF_8
 import scala.collection.mutable
 import scala.util.Random
 
-import org.scalatest.funsuite.AnyFunSuite
-
 import io.bucketstate.checkpoint.changelog.ChangelogFamily
 import io.bucketstate.record.{
   BucketAssigner,
@@ -34,6 +32,7 @@ import io.bucketstate.testkit.{
   NativeColds,
   Seeds,
   TextRecords,
+  TidySuite,
   WatchedCold
 }
 
@@ -41,7 +40,7 @@ import io.bucketstate.testkit.{
  * A table whose records expire against a map per version that drops them at once: whatever is written, undone, read,
  * announced, evicted and swept in whatever order, no answer and no count differs from the map's.
  */
-class ExpiryHistorySuite extends AnyFunSuite {
+class ExpiryHistorySuite extends TidySuite {
   import ExpiryHistorySuite._
 
   for {

@@ -3,8 +3,6 @@ package io.bucketstate.table
 import scala.collection.immutable.TreeMap
 import scala.util.Random
 
-import org.scalatest.funsuite.AnyFunSuite
-
 import io.bucketstate.record.{
   BucketAssigner,
   BucketKey,
@@ -13,9 +11,10 @@ import io.bucketstate.record.{
   RecordBuffer,
   Scans
 }
+import io.bucketstate.testkit.TidySuite
 
 /** Families that come and go over random histories, held against a map of maps for each version. */
-class FamilyVersionsSuite extends AnyFunSuite {
+class FamilyVersionsSuite extends TidySuite {
 
   /** By number of the family: its name, and its keys with their values. */
   private type Model = TreeMap[Int, (String, Map[Int, Int])]

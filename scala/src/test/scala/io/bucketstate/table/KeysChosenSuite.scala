@@ -4,8 +4,6 @@ import java.nio.{ByteBuffer, ByteOrder}
 
 import scala.jdk.CollectionConverters._
 
-import org.scalatest.funsuite.AnyFunSuite
-
 import io.bucketstate.record.{
   BucketAssigner,
   BucketKey,
@@ -19,10 +17,10 @@ import io.bucketstate.table.bucket.{Bucket, BucketCompletion, SlotArrays}
 import io.bucketstate.table.cold.FoundKeys
 import io.bucketstate.table.entry.{Slots, Stamp}
 import io.bucketstate.table.index.{Cell, FamilyIndex, OrderedIndex, PrefixIndex}
-import io.bucketstate.testkit.{Changes, CollidingKeys}
+import io.bucketstate.testkit.{Changes, CollidingKeys, TidySuite}
 
 /** Keys that were chosen to collide make no bucket slow: what probes look at is counted. */
-class KeysChosenSuite extends AnyFunSuite {
+class KeysChosenSuite extends TidySuite {
   import KeysChosenSuite._
 
   test("keys have the hashes that were asked for") {

@@ -4,8 +4,6 @@ import scala.collection.immutable.TreeMap
 import scala.collection.mutable
 import scala.util.Random
 
-import org.scalatest.funsuite.AnyFunSuite
-
 import io.bucketstate.record.{
   BucketAssigner,
   BucketKey,
@@ -16,13 +14,13 @@ import io.bucketstate.record.{
   RecordOp,
   Scans
 }
-import io.bucketstate.testkit.Changes
+import io.bucketstate.testkit.{Changes, TidySuite}
 
 /**
  * Families with lists of values, in order, over random histories of batches, aborts and roll-backs: every
  * version that can be read is held against a sorted map.
  */
-class ListsAndRangesSuite extends AnyFunSuite {
+class ListsAndRangesSuite extends TidySuite {
   private type Model = TreeMap[Seq[Byte], Seq[Byte]]
 
   private implicit val bytes: Ordering[Seq[Byte]] = (a, b) =>

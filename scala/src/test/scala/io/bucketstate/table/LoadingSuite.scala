@@ -5,8 +5,6 @@ import java.util.concurrent.atomic.AtomicInteger
 
 import scala.jdk.CollectionConverters._
 
-import org.scalatest.funsuite.AnyFunSuite
-
 import io.bucketstate.error.UnavailableException
 import io.bucketstate.record.{
   BucketAssigner,
@@ -21,10 +19,10 @@ import io.bucketstate.record.{
   TimeBuckets
 }
 import io.bucketstate.table.cold.BucketLoader
-import io.bucketstate.testkit.Changes
+import io.bucketstate.testkit.{Changes, TidySuite}
 
 /** A table whose buckets come from a loader, and what it asks of its host meanwhile. */
-class LoadingSuite extends AnyFunSuite {
+class LoadingSuite extends TidySuite {
   private val numBuckets = 8
   private val assigner = new BucketAssigner(numBuckets)
   private val keys = (0 until 100).map(n => Seq((n >> 4).toByte, n.toByte))

@@ -5,14 +5,13 @@ import java.lang.ref.WeakReference
 import scala.util.Random
 
 import org.scalatest.concurrent.Eventually
-import org.scalatest.funsuite.AnyFunSuite
 import org.scalatest.time.{Millis, Seconds, Span}
 
 import io.bucketstate.record.{BucketAssigner, BucketKey, FamilySpec, RecordBuffer, Scans}
-import io.bucketstate.testkit.Changes
+import io.bucketstate.testkit.{Changes, TidySuite}
 
 /** What is removed gives its memory back, and nobody misses anything while it does. */
-class MemoryReturnedSuite extends AnyFunSuite with Eventually {
+class MemoryReturnedSuite extends TidySuite with Eventually {
   implicit override val patienceConfig: PatienceConfig =
     PatienceConfig(Span(30, Seconds), Span(50, Millis))
 

@@ -1,11 +1,10 @@
 package io.bucketstate.table
 
-import org.scalatest.funsuite.AnyFunSuite
-
 import io.bucketstate.table.cold.{BucketLoader, TableLoading}
+import io.bucketstate.testkit.TidySuite
 
 /** How often a table asks whether there is room while its buckets are loaded. */
-class RoomCountedSuite extends AnyFunSuite {
+class RoomCountedSuite extends TidySuite {
   private final class Room(var left: Long) extends TableHost {
     var asked = 0
     override def hasRoom(bytes: Long): Boolean = {

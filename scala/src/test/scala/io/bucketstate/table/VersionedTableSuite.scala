@@ -5,8 +5,6 @@ import java.nio.charset.StandardCharsets.UTF_8
 import scala.collection.mutable
 import scala.util.Random
 
-import org.scalatest.funsuite.AnyFunSuite
-
 import io.bucketstate.record.{
   BucketAssigner,
   BucketKey,
@@ -16,10 +14,10 @@ import io.bucketstate.record.{
   RecordOp,
   Scans
 }
-import io.bucketstate.testkit.Changes
+import io.bucketstate.testkit.{Changes, TidySuite}
 
 /** The table against a map per version: random writes, aborts, roll-backs, reads at every version kept. */
-class VersionedTableSuite extends AnyFunSuite {
+class VersionedTableSuite extends TidySuite {
 
   private type Model = Map[String, String]
 

@@ -6,12 +6,11 @@ import scala.collection.mutable
 import scala.jdk.CollectionConverters._
 import scala.util.Random
 
-import org.scalatest.funsuite.AnyFunSuite
-
 import io.bucketstate.record.{BucketAssigner, ColdState, KeyRange, RecordBuffer, RecordOp}
+import io.bucketstate.testkit.TidySuite
 
 /** What every `ColdState` guarantees, by the numbers of its contract. */
-abstract class ColdStateContract(numBuckets: Int) extends AnyFunSuite {
+abstract class ColdStateContract(numBuckets: Int) extends TidySuite {
   private type Model = Map[String, String]
 
   private val assigner = new BucketAssigner(numBuckets)

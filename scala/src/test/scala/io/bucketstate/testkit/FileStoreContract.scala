@@ -7,10 +7,9 @@ import java.util.concurrent.{Callable, Executors, TimeUnit}
 
 import scala.util.Using
 
-import org.scalatest.funsuite.AnyFunSuite
-
 import io.bucketstate.checkpoint.io.{CheckpointFiles, FileStore, TemporaryName}
 import io.bucketstate.error._
+import io.bucketstate.testkit.TidySuite
 
 /**
  * A kind of [[FileStore]] that is held to its contract, with what the contract leaves to it.
@@ -35,7 +34,7 @@ final case class StoreKind(
 )
 
 /** The guarantees of [[FileStore]] as tests, for two kinds that share their folders, or for one. */
-trait FileStoreContract extends AnyFunSuite {
+trait FileStoreContract extends TidySuite {
 
   protected def bytes(size: Int, seed: Int = 0): Array[Byte] = {
     val b = new Array[Byte](size)

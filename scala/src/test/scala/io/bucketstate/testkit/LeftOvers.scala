@@ -28,6 +28,9 @@ object LeftOvers {
     Writers.OfProcess.areActive
   )
 
+  /** The same, and the folders that stores work in. */
+  def inProcess: (OfProcess, Seq[Path]) = (ofProcess, workFolders)
+
   /**
    * @param memory  of each tracker its stores, their limit, and the bytes that they take
    * @param readers stores whose limits hold for what all read

@@ -6,13 +6,14 @@ import org.apache.hadoop.conf.Configuration
 import org.apache.hadoop.fs.{FileStatus, Path, PathFilter}
 import org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager
 import org.scalatest.concurrent.{Signaler, ThreadSignaler, TimeLimits}
-import org.scalatest.funsuite.AnyFunSuite
 import org.scalatest.tags.Slow
 import org.scalatest.time.{Minutes, Span}
 
+import io.bucketstate.testkit.TidySuite
+
 /** The end of the test kit's sessions. */
 @Slow
-class QueriesSuite extends AnyFunSuite with Queries with TimeLimits {
+class QueriesSuite extends TidySuite with Queries with TimeLimits {
   implicit private val signaler: Signaler = ThreadSignaler
 
   test("a session that ends while a store is maintained does not wait until Spark gives that up") {

@@ -5,14 +5,12 @@ import java.util.zip.CRC32C
 
 import scala.util.{Random, Using}
 
-import org.scalatest.funsuite.AnyFunSuite
-
 import io.bucketstate.checkpoint.io.{Attempt, BlockCodec, ByteSlice, Damage, LittleEndian}
 import io.bucketstate.error.CorruptException
 import io.bucketstate.record.{FamilyDescriptor, RecordOp}
-import io.bucketstate.testkit._
+import io.bucketstate.testkit.{TidySuite, _}
 
-class ChangelogDamageSuite extends AnyFunSuite {
+class ChangelogDamageSuite extends TidySuite {
   private val file = Attempt(17)
 
   private def encode(codec: BlockCodec, records: Int): Array[Byte] = {

@@ -7,15 +7,14 @@ import scala.jdk.CollectionConverters._
 import scala.util.{Random, Using}
 
 import org.scalacheck.Gen
-import org.scalatest.funsuite.AnyFunSuite
 import org.scalatestplus.scalacheck.ScalaCheckPropertyChecks
 
 import io.bucketstate.checkpoint.io.{Attempt, BlockCodec, NioFileStore}
 import io.bucketstate.error.{InvalidException, MissingException}
 import io.bucketstate.record.ChangeSet
-import io.bucketstate.testkit._
+import io.bucketstate.testkit.{TidySuite, _}
 
-class ChangelogSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
+class ChangelogSuite extends TidySuite with ScalaCheckPropertyChecks {
   private val codecs = BlockCodec.all
 
   private def families(numBuckets: Int, sets: Seq[(Int, Seq[Write])]): ChangeSet =

@@ -5,7 +5,6 @@ import java.nio.file.Files
 import scala.collection.mutable
 import scala.util.Random
 
-import org.scalatest.funsuite.AnyFunSuite
 import org.scalatest.tags.Slow
 
 import io.bucketstate.checkpoint.io.{Attempt, FileStore, NioFileStore}
@@ -13,11 +12,11 @@ import io.bucketstate.checkpoint.records.{FamilyEncodings, Lookup, RecordPlaces}
 import io.bucketstate.error.{CorruptException, UnavailableException}
 import io.bucketstate.record.{BucketAssigner, Record, RecordBuffer, RecordOp}
 import io.bucketstate.testkit.ProviderHarness._
-import io.bucketstate.testkit.{Fault, FaultyFileStore, ProviderHarness}
+import io.bucketstate.testkit.{Fault, FaultyFileStore, ProviderHarness, TidySuite}
 
 /** Changelogs as a restart reads them: by bucket and by key, in any order, again after a failure. */
 @Slow
-class ChangelogTailSuite extends AnyFunSuite {
+class ChangelogTailSuite extends TidySuite {
   private val buckets = 5
   private val assigner = new BucketAssigner(buckets)
 

@@ -4,12 +4,10 @@ import java.io.ByteArrayOutputStream
 
 import scala.util.{Random, Using}
 
-import org.scalatest.funsuite.AnyFunSuite
-
 import io.bucketstate.checkpoint.io.{Attempt, BlockCodec}
-import io.bucketstate.testkit.{Changes, MemoryFileStore, Write}
+import io.bucketstate.testkit.{Changes, MemoryFileStore, TidySuite, Write}
 
-class CompressionWorthSuite extends AnyFunSuite {
+class CompressionWorthSuite extends TidySuite {
   private val random = new Random(1)
 
   private def tried(blocks: Seq[Int]): Seq[Int] = {

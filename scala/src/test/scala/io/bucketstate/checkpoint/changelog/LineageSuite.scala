@@ -1,12 +1,10 @@
 package io.bucketstate.checkpoint.changelog
 
-import org.scalatest.funsuite.AnyFunSuite
-
 import io.bucketstate.checkpoint.io.{Attempt, BlockCodec}
 import io.bucketstate.error.{CorruptException, InvalidException, MissingException}
-import io.bucketstate.testkit.{Changes, MemoryFileStore}
+import io.bucketstate.testkit.{Changes, MemoryFileStore, TidySuite}
 
-class LineageSuite extends AnyFunSuite {
+class LineageSuite extends TidySuite {
 
   private def file(version: Long, id: String = ""): Attempt =
     Attempt(version, Option(id).filter(_.nonEmpty))

@@ -2,11 +2,10 @@ package io.bucketstate.checkpoint.io
 
 import java.util.Random
 
-import org.scalatest.funsuite.AnyFunSuite
-
 import io.bucketstate.error.InvalidException
+import io.bucketstate.testkit.TidySuite
 
-class BlockCodecSuite extends AnyFunSuite {
+class BlockCodecSuite extends TidySuite {
   for (codec <- BlockCodec.all) test(s"$codec gives back what it was given, of any kind and size") {
     val random = new Random(1)
     val compressor = codec.newCompressor()

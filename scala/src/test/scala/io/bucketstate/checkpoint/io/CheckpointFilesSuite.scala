@@ -3,13 +3,13 @@ package io.bucketstate.checkpoint.io
 import java.util.UUID
 
 import org.scalacheck.Gen
-import org.scalatest.funsuite.AnyFunSuite
 import org.scalatestplus.scalacheck.ScalaCheckPropertyChecks
 
 import io.bucketstate.checkpoint.io.CheckpointFiles._
 import io.bucketstate.error.InvalidException
+import io.bucketstate.testkit.TidySuite
 
-class CheckpointFilesSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
+class CheckpointFilesSuite extends TidySuite with ScalaCheckPropertyChecks {
   private val id = UUID.fromString("01234567-89ab-cdef-0123-456789abcdef")
   private val versions = Gen.oneOf(Gen.choose(0L, Long.MaxValue), Gen.choose(0L, 20L))
   private val checkpointIds = Gen.option(Gen.uuid.map(_.toString))

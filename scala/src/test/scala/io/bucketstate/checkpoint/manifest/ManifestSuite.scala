@@ -7,15 +7,14 @@ import scala.util.Random
 
 import com.fasterxml.jackson.databind.ObjectMapper
 import com.fasterxml.jackson.databind.node.ObjectNode
-import org.scalatest.funsuite.AnyFunSuite
 
 import io.bucketstate.checkpoint.io.{Attempt, Damage, ManifestName, RunName}
 import io.bucketstate.checkpoint.run.{BucketSpan, Run, RunFile, TimeSpan, VersionSpan}
 import io.bucketstate.error.{CorruptException, InvalidException, MissingException}
 import io.bucketstate.record.{FamilyDescriptor, TimeBuckets}
-import io.bucketstate.testkit.{Changes, GoldenRuns, MemoryFileStore}
+import io.bucketstate.testkit.{Changes, GoldenRuns, MemoryFileStore, TidySuite}
 
-class ManifestSuite extends AnyFunSuite {
+class ManifestSuite extends TidySuite {
   private val damage = new Damage("folder/9.manifest", "manifest of version 9")
 
   private def id(random: Random) = new UUID(random.nextLong(), random.nextLong())

@@ -3,8 +3,6 @@ package io.bucketstate.checkpoint.manifest
 import scala.collection.immutable.SortedMap
 import scala.util.Random
 
-import org.scalatest.funsuite.AnyFunSuite
-
 import io.bucketstate.checkpoint.changelog.{ChangelogFamily, ChangelogReader, ChangelogWriter}
 import io.bucketstate.checkpoint.io.{Attempt, BlockCodec, Damage, RunName}
 import io.bucketstate.checkpoint.records.Lookup
@@ -12,10 +10,10 @@ import io.bucketstate.checkpoint.run.read.{FilesByBucket, RunReaders}
 import io.bucketstate.checkpoint.run.{BucketSpan, Run, RunFile, TimeSlices, TimeSpan, VersionSpan}
 import io.bucketstate.error.{CorruptException, InvalidException}
 import io.bucketstate.record._
-import io.bucketstate.testkit.{Changes, MemoryFileStore, Runs, TempFolder}
+import io.bucketstate.testkit.{Changes, MemoryFileStore, Runs, TempFolder, TidySuite}
 
 /** Times of records in changelogs, manifests and runs: written, read back, and refused where they are wrong. */
-class TimesInFilesSuite extends AnyFunSuite {
+class TimesInFilesSuite extends TidySuite {
   private val damage = new Damage("folder/3.manifest", "manifest of version 3")
 
   private def randomTimes(random: Random): TimeBuckets = {

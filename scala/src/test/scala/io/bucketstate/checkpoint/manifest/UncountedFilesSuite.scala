@@ -3,17 +3,15 @@ package io.bucketstate.checkpoint.manifest
 import java.io.ByteArrayOutputStream
 import java.util.UUID
 
-import org.scalatest.funsuite.AnyFunSuite
-
 import io.bucketstate.checkpoint.changelog.{ChangelogFamily, ChangelogReader, ChangelogWriter}
 import io.bucketstate.checkpoint.io.{Attempt, BlockCodec, Damage, RunName}
 import io.bucketstate.checkpoint.run.{BucketSpan, Run, RunFile, VersionSpan}
 import io.bucketstate.error.CorruptException
 import io.bucketstate.record._
-import io.bucketstate.testkit.{Changes, MemoryFileStore}
+import io.bucketstate.testkit.{Changes, MemoryFileStore, TidySuite}
 
 /** Changelogs and manifests that do not say how many keys there are: they have no number that could be taken for it. */
-class UncountedFilesSuite extends AnyFunSuite {
+class UncountedFilesSuite extends TidySuite {
   private val damage = new Damage("folder/3.manifest", "manifest of version 3")
 
   private def family(number: Int, keys: Option[Long], held: Option[TimeBuckets] = None) =

@@ -4,16 +4,14 @@ import java.io.ByteArrayOutputStream
 
 import scala.util.{Random, Using}
 
-import org.scalatest.funsuite.AnyFunSuite
-
 import io.bucketstate.checkpoint.changelog.{ChangelogBuckets, ChangelogReader, ChangelogWriter}
 import io.bucketstate.checkpoint.io.{Attempt, BlockCodec}
 import io.bucketstate.error.CorruptException
 import io.bucketstate.record.BucketAssigner
-import io.bucketstate.testkit._
+import io.bucketstate.testkit.{TidySuite, _}
 
 /** Versions' changes, in memory and from changelogs, merged against a map. */
-class ChangeMergerSuite extends AnyFunSuite {
+class ChangeMergerSuite extends TidySuite {
   private val numBuckets = 7
 
   private val assigner = new BucketAssigner(numBuckets)

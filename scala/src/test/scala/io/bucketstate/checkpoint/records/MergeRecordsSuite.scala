@@ -5,18 +5,16 @@ import java.io.ByteArrayOutputStream
 import scala.collection.immutable.SortedMap
 import scala.util.{Random, Using}
 
-import org.scalatest.funsuite.AnyFunSuite
-
 import io.bucketstate.checkpoint.changelog.{ChangelogBuckets, ChangelogReader, ChangelogWriter}
 import io.bucketstate.checkpoint.io.{Attempt, BlockCodec, NioFileStore}
 import io.bucketstate.checkpoint.run.read.{FilesByBucket, RunReaders}
 import io.bucketstate.checkpoint.run.{BucketSpan, VersionSpan}
 import io.bucketstate.error.InvalidException
 import io.bucketstate.record.{BucketAssigner, Record, RecordOp}
-import io.bucketstate.testkit._
+import io.bucketstate.testkit.{TidySuite, _}
 
 /** Values appended over versions, in changelogs and runs: what merging makes of them, against a map. */
-class MergeRecordsSuite extends AnyFunSuite {
+class MergeRecordsSuite extends TidySuite {
   private val numBuckets = 3
   private val Family = 0
   private val assigner = new BucketAssigner(numBuckets)

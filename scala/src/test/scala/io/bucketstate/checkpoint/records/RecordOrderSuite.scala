@@ -1,13 +1,13 @@
 package io.bucketstate.checkpoint.records
 
 import org.scalacheck.Gen
-import org.scalatest.funsuite.AnyFunSuite
 import org.scalatestplus.scalacheck.ScalaCheckPropertyChecks
 
 import io.bucketstate.record.Record
+import io.bucketstate.testkit.TidySuite
 
 /** The order that numbers give, against the order that comparing whole keys gives. */
-class RecordOrderSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
+class RecordOrderSuite extends TidySuite with ScalaCheckPropertyChecks {
 
   /** Few different bytes: so keys share beginnings, end within them, and are often equal. */
   private val bytes = Gen.oneOf(Seq[Byte](0, 1, 127, -128, -1))

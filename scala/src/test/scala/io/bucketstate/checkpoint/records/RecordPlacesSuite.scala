@@ -4,13 +4,11 @@ import java.nio.{ByteBuffer, ByteOrder}
 
 import scala.util.Random
 
-import org.scalatest.funsuite.AnyFunSuite
-
 import io.bucketstate.record.{BucketAssigner, BucketKey, FamilySpec, Record, RecordBuffer, Scans}
-import io.bucketstate.testkit.Changes
+import io.bucketstate.testkit.{Changes, TidySuite}
 
 /** A record's bucket is found where it lies, and is the one that its key is looked up in. */
-class RecordPlacesSuite extends AnyFunSuite {
+class RecordPlacesSuite extends TidySuite {
   private val bucketKeys = Seq(
     7 -> BucketKey.Whole,
     0 -> BucketKey.LengthPrefixed,

@@ -2,14 +2,12 @@ package io.bucketstate.checkpoint.recovery
 import java.time.{Clock, Duration, Instant, ZoneOffset}
 import java.util.UUID
 
-import org.scalatest.funsuite.AnyFunSuite
-
 import io.bucketstate.checkpoint.io.{Attempt, ListedFile, ManifestName}
 import io.bucketstate.checkpoint.retention.{KnownManifest, Retention, RetentionPlan, RetentionRules}
 import io.bucketstate.error.{CorruptException, InvalidException, UnavailableException}
-import io.bucketstate.testkit.{Fault, FaultyFileStore, MemoryFileStore}
+import io.bucketstate.testkit.{Fault, FaultyFileStore, MemoryFileStore, TidySuite}
 
-class PlansSuite extends AnyFunSuite {
+class PlansSuite extends TidySuite {
   private val now = Instant.parse("2020-01-02T00:00:00Z")
   private val id = UUID.fromString("01234567-89ab-cdef-0123-456789abcdef")
   private def listed(name: String, age: Duration = Duration.ofDays(1)) =

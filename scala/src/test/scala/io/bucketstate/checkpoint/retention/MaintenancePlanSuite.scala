@@ -2,10 +2,10 @@ package io.bucketstate.checkpoint.retention
 
 import java.time.{Duration, Instant}
 
-import org.scalatest.funsuite.AnyFunSuite
+import io.bucketstate.testkit.TidySuite
 
 /** When the folder is listed to be cleaned up. */
-class MaintenancePlanSuite extends AnyFunSuite {
+class MaintenancePlanSuite extends TidySuite {
   private val start = Instant.parse("2024-01-01T00:00:00Z")
   private val hour = Duration.ofHours(1)
   private val plan = MaintenancePlan(minVersionsToDelete = 30, isUnloaded = false, hour)

@@ -7,7 +7,6 @@ import scala.collection.immutable.TreeMap
 import scala.collection.mutable
 import scala.util.Random
 
-import org.scalatest.funsuite.AnyFunSuite
 import org.scalatest.tags.Slow
 
 import io.bucketstate.checkpoint.io.{
@@ -21,10 +20,11 @@ import io.bucketstate.checkpoint.io.{
 import io.bucketstate.checkpoint.recovery.RecoveryPlan
 import io.bucketstate.checkpoint.run.{Run, RunFile, VersionSpan}
 import io.bucketstate.checkpoint.snapshot.CompactionPlan
+import io.bucketstate.testkit.TidySuite
 
 /** Random histories of snapshots, merges, losing attempts, retention and pinned versions, over file names alone. */
 @Slow
-class RetentionPlanSuite extends AnyFunSuite {
+class RetentionPlanSuite extends TidySuite {
   private val start = Instant.parse("2020-01-01T00:00:00Z")
 
   private final class History(random: Random, ids: Boolean, isPinning: Boolean = false) {

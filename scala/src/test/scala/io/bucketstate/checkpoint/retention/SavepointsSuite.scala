@@ -3,14 +3,12 @@ package io.bucketstate.checkpoint.retention
 import java.nio.charset.StandardCharsets.UTF_8
 import java.nio.file.{Files, Path, Paths}
 
-import org.scalatest.funsuite.AnyFunSuite
-
 import io.bucketstate.checkpoint.io.{Attempt, FileStore, NioFileStore}
 import io.bucketstate.error.{CorruptException, UnavailableException}
-import io.bucketstate.testkit.{Fault, FaultyFileStore, MemoryFileStore}
+import io.bucketstate.testkit.{Fault, FaultyFileStore, MemoryFileStore, TidySuite}
 
 /** What Python writes is read here: the golden files are the same for both. */
-class SavepointsSuite extends AnyFunSuite {
+class SavepointsSuite extends TidySuite {
   private val golden: Path = Paths.get("tests/golden/v1/savepoints")
   private val withIds = "before-release.0a1b2c3d-4e5f-4a6b-8c7d-9e0f1a2b3c4d.json"
   private val without = "nightly.2026.11.5d6e7f80-9a1b-4c2d-8e3f-4a5b6c7d8e9f.json"

@@ -6,7 +6,6 @@ import java.nio.file.{Files, Path}
 import scala.jdk.CollectionConverters._
 import scala.util.{Random, Using}
 
-import org.scalatest.funsuite.AnyFunSuite
 import org.scalatest.tags.Slow
 
 import io.bucketstate.checkpoint.io.{BlockCodec, FileStore, NioFileStore, WorkFolder}
@@ -18,11 +17,11 @@ import io.bucketstate.checkpoint.sst.SstOptions
 import io.bucketstate.config.ConfigKey
 import io.bucketstate.error.{CorruptException, MissingException, UnavailableException}
 import io.bucketstate.record.Record
-import io.bucketstate.testkit._
+import io.bucketstate.testkit.{TidySuite, _}
 
 /** Copies of a remote checkpoint's runs that change or go while they are read, and a disk that has no room for them. */
 @Slow
-class LocalCopiesSuite extends AnyFunSuite {
+class LocalCopiesSuite extends TidySuite {
   import Runs._
 
   private val content = Runs.random(new Random(1), 3000, 8, maxValue = 200)

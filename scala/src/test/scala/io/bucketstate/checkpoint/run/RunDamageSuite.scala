@@ -4,7 +4,6 @@ import java.nio.file.{Files, Path}
 
 import scala.util.{Random, Using}
 
-import org.scalatest.funsuite.AnyFunSuite
 import org.scalatest.tags.Slow
 
 import io.bucketstate.checkpoint.io.{
@@ -23,11 +22,11 @@ import io.bucketstate.checkpoint.run.write.RunWriter
 import io.bucketstate.checkpoint.sst.{SstBlocks, SstFooter, SstLayout, SstOptions}
 import io.bucketstate.error.{CorruptException, MissingException, UnavailableException}
 import io.bucketstate.record.Record
-import io.bucketstate.testkit._
+import io.bucketstate.testkit.{TidySuite, _}
 
 /** Damaged, missing and half-written run files: always an error, never a key that is not there. */
 @Slow
-class RunDamageSuite extends AnyFunSuite {
+class RunDamageSuite extends TidySuite {
   import Runs._
 
   private def goldenIn(folder: Path) = new Manifests(new NioFileStore(folder)).read(GoldenRuns.file)

@@ -5,16 +5,15 @@ import java.nio.file.Path
 import scala.util.{Random, Using}
 
 import org.apache.spark.sql.execution.streaming.checkpointing.FileContextBasedCheckpointFileManager
-import org.scalatest.funsuite.AnyFunSuite
 
 import io.bucketstate.checkpoint.io.{BlockCodec, FileStore, NioFileStore}
 import io.bucketstate.checkpoint.records.Lookup
 import io.bucketstate.checkpoint.run.read.{FilesByBucket, RunReaders}
 import io.bucketstate.error.InvalidException
-import io.bucketstate.testkit.{ManagedStores, Runs, TempFolder}
+import io.bucketstate.testkit.{ManagedStores, Runs, TempFolder, TidySuite}
 
 /** Runs written and read back, alone and merged, against sorted maps. */
-class RunSuite extends AnyFunSuite {
+class RunSuite extends TidySuite {
   import Runs._
 
   private val stores = Seq[(String, Path => FileStore)](

@@ -2,10 +2,10 @@ package io.bucketstate.checkpoint.snapshot
 
 import scala.util.Random
 
-import org.scalatest.funsuite.AnyFunSuite
+import io.bucketstate.testkit.TidySuite
 
 /** Carries the plan out on sets of keys, which merge as files do, and counts what is written. */
-class CompactionPlanSuite extends AnyFunSuite {
+class CompactionPlanSuite extends TidySuite {
   import CompactionPlan._
 
   /** Keys as bits, so that merging is exact and fast; a removal is a key like any other until the end. */

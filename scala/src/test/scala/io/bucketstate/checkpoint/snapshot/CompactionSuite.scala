@@ -5,7 +5,6 @@ import java.util.concurrent.CancellationException
 import scala.collection.mutable.ArrayBuffer
 import scala.util.{Random, Using}
 
-import org.scalatest.funsuite.AnyFunSuite
 import org.scalatest.tags.Slow
 
 import io.bucketstate.background.WorkGate
@@ -19,12 +18,13 @@ import io.bucketstate.testkit.{
   Seeds,
   SnapshotRoom,
   TempFolder,
+  TidySuite,
   WatchedFileStore
 }
 
 /** Runs that are merged while snapshots go on. */
 @Slow
-class CompactionSuite extends AnyFunSuite {
+class CompactionSuite extends TidySuite {
 
   private def manifests(store: FileStore): Seq[Manifest] =
     store.list().flatMap(f => CheckpointFiles.parse(f.name)).collect { case m: ManifestName =>

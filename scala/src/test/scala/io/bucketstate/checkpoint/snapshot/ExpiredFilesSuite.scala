@@ -5,14 +5,13 @@ import java.util.UUID
 import scala.collection.immutable.SortedMap
 import scala.util.Random
 
-import org.scalatest.funsuite.AnyFunSuite
-
 import io.bucketstate.checkpoint.io.RunName
 import io.bucketstate.checkpoint.run.{BucketSpan, Run, RunFile, TimeSpan, VersionSpan}
 import io.bucketstate.record.{TimeBuckets, TimedValue}
+import io.bucketstate.testkit.TidySuite
 
 /** Files that are left out because all they hold has expired: nobody who reads the rest sees a difference. */
-class ExpiredFilesSuite extends AnyFunSuite {
+class ExpiredFilesSuite extends TidySuite {
   import ExpiredFilesSuite._
 
   for (seed <- 1 to 300)

@@ -1,8 +1,8 @@
 package io.bucketstate.checkpoint.snapshot
 
-import org.scalatest.funsuite.AnyFunSuite
+import io.bucketstate.testkit.TidySuite
 
-class SnapshotPlanSuite extends AnyFunSuite {
+class SnapshotPlanSuite extends TidySuite {
   private val plan = SnapshotPlan(maxVersions = 10, maxBytes = 1000)
   private val quiet = SnapshotSituation(covered = 20, committed = 29, bytes = 999)
 

@@ -1,13 +1,13 @@
 package io.bucketstate.checkpoint.snapshot
 
 import org.scalacheck.Gen
-import org.scalatest.funsuite.AnyFunSuite
 import org.scalatestplus.scalacheck.ScalaCheckPropertyChecks
 
 import io.bucketstate.checkpoint.run.{Run, RunFile, VersionSpan}
+import io.bucketstate.testkit.TidySuite
 
 /** What every recipe keeps to, whatever there is to make a snapshot of. */
-class SnapshotRecipeSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
+class SnapshotRecipeSuite extends TidySuite with ScalaCheckPropertyChecks {
 
   /** Runs newest first that lead from version 1 to the last. */
   private def runs(sizes: Seq[(Int, Long)]): Seq[Run] =

@@ -8,8 +8,6 @@ import scala.concurrent.duration._
 import scala.concurrent.{Await, Future}
 import scala.util.{Random, Using}
 
-import org.scalatest.funsuite.AnyFunSuite
-
 import io.bucketstate.background.WorkGate
 import io.bucketstate.checkpoint.changelog.ChangelogFamily
 import io.bucketstate.checkpoint.io.{Attempt, ManifestName}
@@ -17,10 +15,17 @@ import io.bucketstate.checkpoint.manifest.Manifests
 import io.bucketstate.checkpoint.records.BucketSource
 import io.bucketstate.error.{ConflictException, MissingException}
 import io.bucketstate.record.RecordSink
-import io.bucketstate.testkit.{Changes, MemoryFileStore, SnapshotRoom, TempFolder, WatchedFileStore}
+import io.bucketstate.testkit.{
+  Changes,
+  MemoryFileStore,
+  SnapshotRoom,
+  TempFolder,
+  TidySuite,
+  WatchedFileStore
+}
 
 /** Snapshots from changelogs, runs and memory, and what protects their files while they are made. */
-class SnapshotterSuite extends AnyFunSuite {
+class SnapshotterSuite extends TidySuite {
 
   private def changes(random: Random): Seq[(String, Option[String])] =
     Seq

@@ -5,18 +5,17 @@ import java.util.concurrent.CancellationException
 import scala.collection.mutable.ArrayBuffer
 import scala.util.{Random, Using}
 
-import org.scalatest.funsuite.AnyFunSuite
 import org.scalatest.tags.Slow
 
 import io.bucketstate.background.WorkGate
 import io.bucketstate.checkpoint.io.{Attempt, CheckpointFiles, FileStore, ManifestName}
 import io.bucketstate.checkpoint.manifest.{Manifest, Manifests}
 import io.bucketstate.checkpoint.run.Run
-import io.bucketstate.testkit.{MemoryFileStore, SnapshotRoom, TempFolder}
+import io.bucketstate.testkit.{MemoryFileStore, SnapshotRoom, TempFolder, TidySuite}
 
 /** States that are merged by spans of buckets, because they are larger than what is merged at a time. */
 @Slow
-class SpanCompactionSuite extends AnyFunSuite {
+class SpanCompactionSuite extends TidySuite {
 
   /** Counts the records that are gone over. */
   private final class Counting extends WorkGate {

@@ -3,16 +3,16 @@ package io.bucketstate.checkpoint.snapshot
 import java.util.UUID
 
 import org.scalacheck.Gen
-import org.scalatest.funsuite.AnyFunSuite
 import org.scalatest.tags.Slow
 import org.scalatestplus.scalacheck.ScalaCheckPropertyChecks
 
 import io.bucketstate.checkpoint.io.RunName
 import io.bucketstate.checkpoint.run.{BucketCuts, BucketSpan, Run, RunFile, VersionSpan}
+import io.bucketstate.testkit.TidySuite
 
 /** Carries the plan out on sizes alone, and counts what is merged. */
 @Slow
-class SpanPlanSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
+class SpanPlanSuite extends TidySuite with ScalaCheckPropertyChecks {
   import SpanPlanSuite._
 
   test("50 GB, snapshots of 64 MB: what is merged is logarithmic, even, and never much at a time") {

@@ -1,11 +1,12 @@
 package io.bucketstate.checkpoint.snapshot
 
 import org.scalacheck.Gen
-import org.scalatest.funsuite.AnyFunSuite
 import org.scalatestplus.scalacheck.ScalaCheckPropertyChecks
 
+import io.bucketstate.testkit.TidySuite
+
 /** What lies behind the newest manifest, beside a list of all that happened. */
-class UncoveredSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
+class UncoveredSuite extends TidySuite with ScalaCheckPropertyChecks {
   import UncoveredSuite._
 
   private val plan = SnapshotPlan(maxVersions = 10, maxBytes = 1000)

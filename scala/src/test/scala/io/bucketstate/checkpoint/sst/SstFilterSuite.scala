@@ -2,13 +2,12 @@ package io.bucketstate.checkpoint.sst
 
 import scala.util.Random
 
-import org.scalatest.funsuite.AnyFunSuite
-
 import io.bucketstate.checkpoint.io.ByteSlice
 import io.bucketstate.checkpoint.sst.hash.Xxph3
+import io.bucketstate.testkit.TidySuite
 
 /** The filter alone; that RocksDB's is the same is told by `SstWriterSuite` and `RunFileReaderSuite`. */
-class SstFilterSuite extends AnyFunSuite {
+class SstFilterSuite extends TidySuite {
 
   private def hashes(random: Random, count: Int): Seq[Long] = Seq.fill(count) {
     val key = new Array[Byte](4 + random.nextInt(40))

@@ -8,7 +8,6 @@ import scala.util.{Random, Using}
 
 import org.rocksdb.{BlockBasedTableConfig, BloomFilter, ChecksumType}
 import org.scalacheck.Gen
-import org.scalatest.funsuite.AnyFunSuite
 import org.scalatest.tags.Slow
 import org.scalatestplus.scalacheck.ScalaCheckPropertyChecks
 
@@ -18,11 +17,11 @@ import io.bucketstate.checkpoint.run.write.RunFileWriter
 import io.bucketstate.checkpoint.sst.hash.Xxph3
 import io.bucketstate.error.{InvalidException, UnavailableException}
 import io.bucketstate.record.{Record, RecordOp}
-import io.bucketstate.testkit.{ForeignSst, RocksDbFiles, Runs, TempFolder}
+import io.bucketstate.testkit.{ForeignSst, RocksDbFiles, Runs, TempFolder, TidySuite}
 
 /** What is written without RocksDB is what RocksDB reads, verifies and takes in. */
 @Slow
-class SstWriterSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
+class SstWriterSuite extends TidySuite with ScalaCheckPropertyChecks {
   import Runs._
 
   private val contents = for {

@@ -5,7 +5,6 @@ import org.apache.spark.sql.catalyst.expressions.UnsafeProjection
 import org.apache.spark.sql.execution.streaming.state.StateStoreColFamilySchema
 import org.apache.spark.sql.types._
 import org.apache.spark.unsafe.types.UTF8String
-import org.scalatest.funsuite.AnyFunSuite
 
 import io.bucketstate.checkpoint.io.Damage
 import io.bucketstate.error.InvalidException
@@ -13,9 +12,10 @@ import io.bucketstate.move.log.{LogText, OperatorEntry}
 import io.bucketstate.move.place.Deciding
 import io.bucketstate.move.read.{SourceFamily, SourceOperator, SourceStore}
 import io.bucketstate.testkit.ProviderHarness.plainKeys
+import io.bucketstate.testkit.TidySuite
 
 /** How columns are found by their names, in all the forms in which a state comes out of a checkpoint. */
-class FrameColumnsSuite extends AnyFunSuite {
+class FrameColumnsSuite extends TidySuite {
   import FrameColumnsSuite._
 
   private val key = new StructType().add("k", LongType).add("s", StringType)

@@ -3,9 +3,10 @@ package io.bucketstate.move.upsert
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.util.{ArrayBasedMapData, GenericArrayData}
 import org.apache.spark.sql.types._
-import org.scalatest.funsuite.AnyFunSuite
 
-class NullsSuite extends AnyFunSuite {
+import io.bucketstate.testkit.TidySuite
+
+class NullsSuite extends TidySuite {
   private val inner = new StructType().add("a", LongType).add("b", LongType, nullable = false)
   private val schema = new StructType()
     .add("n", LongType)

@@ -3,12 +3,12 @@ package io.bucketstate.move.upsert
 import scala.util.Random
 
 import org.scalacheck.Gen
-import org.scalatest.funsuite.AnyFunSuite
 import org.scalatestplus.scalacheck.ScalaCheckPropertyChecks
 
 import io.bucketstate.move.write.Place
+import io.bucketstate.testkit.TidySuite
 
-class ReplacingSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
+class ReplacingSuite extends TidySuite with ScalaCheckPropertyChecks {
   private type Records = Map[Int, Int]
   private val records: Gen[Records] = Gen.mapOf(Gen.zip(Gen.choose(0, 30), Gen.choose(0, 99)))
 

@@ -5,13 +5,13 @@ import java.nio.file.{Files, Path}
 import scala.jdk.CollectionConverters._
 
 import com.fasterxml.jackson.databind.{JsonNode, ObjectMapper}
-import org.scalatest.funsuite.AnyFunSuite
 
 import io.bucketstate.config.{ConfigKey, MetricKey}
 import io.bucketstate.plugin.queries._
+import io.bucketstate.testkit.TidySuite
 
 /** What the page advises: the rules that Python reads, evaluated to the same. */
-class DoctorSuite extends AnyFunSuite {
+class DoctorSuite extends TidySuite {
   import DoctorSuite._
 
   for (c <- golden.required("cases").elements.asScala)

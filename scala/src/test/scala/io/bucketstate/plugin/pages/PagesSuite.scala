@@ -2,12 +2,11 @@ package io.bucketstate.plugin.pages
 
 import scala.xml.{Node, XML}
 
-import org.scalatest.funsuite.AnyFunSuite
-
 import io.bucketstate.plugin.queries._
+import io.bucketstate.testkit.TidySuite
 
 /** The pages of the tab as HTML: well formed, with every text escaped, and bounded. */
-class PagesSuite extends AnyFunSuite {
+class PagesSuite extends TidySuite {
   import PagesSuite._
 
   private val stores = (0 until 8).map(p => Boards.store(p, keys = if (p == 3) 500L else 100L))

@@ -1,9 +1,9 @@
 package io.bucketstate.plugin.queries
 
-import org.scalatest.funsuite.AnyFunSuite
+import io.bucketstate.testkit.TidySuite
 
 /** What the tab knows of queries, from what Spark and executors tell. */
-class QueryBoardSuite extends AnyFunSuite {
+class QueryBoardSuite extends TidySuite {
 
   private def board(ended: Int = 3, batches: Int = 5): QueryBoard = {
     val made = new QueryBoard(Kept(ended, batches))

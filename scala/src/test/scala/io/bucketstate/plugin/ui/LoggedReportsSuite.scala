@@ -1,12 +1,11 @@
 package io.bucketstate.plugin.ui
 
-import org.scalatest.funsuite.AnyFunSuite
-
 import io.bucketstate.config.MetricKey
 import io.bucketstate.plugin.queries._
+import io.bucketstate.testkit.TidySuite
 
 /** What of the executors' reports goes into an event log. */
-class LoggedReportsSuite extends AnyFunSuite {
+class LoggedReportsSuite extends TidySuite {
   private var now = 0L
 
   test("one report of each executor in an interval, with what the pages show") {

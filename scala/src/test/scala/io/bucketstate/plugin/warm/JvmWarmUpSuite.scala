@@ -10,14 +10,13 @@ import scala.util.Using
 import org.apache.hadoop.conf.Configuration
 import org.apache.spark.SparkConf
 import org.apache.spark.sql.execution.streaming.state.StateStoreProvider
-import org.scalatest.funsuite.AnyFunSuite
 
 import io.bucketstate.BucketedStateStoreProvider
 import io.bucketstate.config.{ConfigKey, Engine, MetricKey}
-import io.bucketstate.testkit.{LeftOvers, TempFolder, Warnings}
+import io.bucketstate.testkit.{LeftOvers, TempFolder, TidySuite, Warnings}
 import io.bucketstate.watch.{CommitReport, StoreWatch, WatchedStore}
 
-class JvmWarmUpSuite extends AnyFunSuite {
+class JvmWarmUpSuite extends TidySuite {
   import JvmWarmUpSuite._
 
   for (engine <- Engine.all)

@@ -1,13 +1,12 @@
 package io.bucketstate.rocksdb.follower
 
-import org.scalatest.funsuite.AnyFunSuite
-
 import io.bucketstate.checkpoint.io.Attempt
 import io.bucketstate.history.{CommitPoint, Follow, StoreLine, StoreLineSuite}
 import io.bucketstate.rocksdb.follower.DatabaseState._
+import io.bucketstate.testkit.TidySuite
 
 /** The life of a local database as values: what a state may become, and what is done in each. */
-class DatabaseStateSuite extends AnyFunSuite {
+class DatabaseStateSuite extends TidySuite {
   import StoreLineSuite._
 
   private val cause = new IllegalStateException("no disk")

@@ -5,15 +5,13 @@ import java.util.UUID
 
 import scala.jdk.CollectionConverters._
 
-import org.scalatest.funsuite.AnyFunSuite
-
 import io.bucketstate.checkpoint.io.WorkFolder
 import io.bucketstate.rocksdb.state.ExecutorNative
 import io.bucketstate.rocksdb.{Databases => NativeDatabases}
-import io.bucketstate.testkit.TempFolder
+import io.bucketstate.testkit.{TempFolder, TidySuite}
 
 /** What a store's databases take of the machine, and that it is given back however they end. */
-class LocalDatabasesSuite extends AnyFunSuite {
+class LocalDatabasesSuite extends TidySuite {
 
   private def databases(
       newFolder: () => WorkFolder,

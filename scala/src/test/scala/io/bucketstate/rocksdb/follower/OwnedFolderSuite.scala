@@ -8,12 +8,10 @@ import java.util.concurrent.atomic.AtomicBoolean
 import scala.jdk.CollectionConverters._
 import scala.util.{Try, Using}
 
-import org.scalatest.funsuite.AnyFunSuite
-
-import io.bucketstate.testkit.TempFolder
+import io.bucketstate.testkit.{TempFolder, TidySuite}
 
 /** Folders of processes that died are told from those in use, and in use they stay. */
-class OwnedFolderSuite extends AnyFunSuite {
+class OwnedFolderSuite extends TidySuite {
   private val locks = Path.of("/proc/locks")
   private val newId = () => UUID.randomUUID()
 

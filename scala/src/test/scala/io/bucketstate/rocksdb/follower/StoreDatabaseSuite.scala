@@ -6,7 +6,6 @@ import java.nio.file.{Files, Path}
 import scala.util.{Random, Try}
 
 import org.scalatest.concurrent.Eventually
-import org.scalatest.funsuite.AnyFunSuite
 import org.scalatest.time.{Millis, Seconds, Span}
 
 import io.bucketstate.checkpoint.io.NioFileStore
@@ -16,10 +15,10 @@ import io.bucketstate.rocksdb.ThrowingFactory
 import io.bucketstate.rocksdb.state.{ExecutorNative, NativeState}
 import io.bucketstate.store.OpenStore
 import io.bucketstate.testkit.StoreHarness._
-import io.bucketstate.testkit._
+import io.bucketstate.testkit.{TidySuite, _}
 
 /** The local database behind a store: what it takes over, what is read from it, and what becomes of it. */
-class StoreDatabaseSuite extends AnyFunSuite with Eventually {
+class StoreDatabaseSuite extends TidySuite with Eventually {
 
   implicit override val patienceConfig: PatienceConfig =
     PatienceConfig(timeout = Span(20, Seconds), interval = Span(20, Millis))

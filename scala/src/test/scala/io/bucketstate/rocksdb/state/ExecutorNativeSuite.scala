@@ -2,14 +2,12 @@ package io.bucketstate.rocksdb.state
 
 import scala.util.Using
 
-import org.scalatest.funsuite.AnyFunSuite
-
 import io.bucketstate.record.BucketAssigner
 import io.bucketstate.rocksdb.{Databases, RecordCache}
-import io.bucketstate.testkit.TextRecords
+import io.bucketstate.testkit.{TextRecords, TidySuite}
 
 /** What all databases share is there as long as a store needs it, and its memory no longer. */
-class ExecutorNativeSuite extends AnyFunSuite {
+class ExecutorNativeSuite extends TidySuite {
   private val assigner = new BucketAssigner(4)
 
   private def filled(lease: ExecutorNative.Lease): RecordCache = {

@@ -2,15 +2,13 @@ package io.bucketstate.rocksdb.state
 
 import scala.collection.immutable.SortedMap
 
-import org.scalatest.funsuite.AnyFunSuite
-
 import io.bucketstate.checkpoint.changelog.ChangelogFamily
 import io.bucketstate.checkpoint.io.Attempt
 import io.bucketstate.record.{BucketAssigner, RecordBuffer, RecordOp, TimeBuckets, TimedValue}
-import io.bucketstate.testkit.{Changes, TempFolder, TextRecords}
+import io.bucketstate.testkit.{Changes, TempFolder, TextRecords, TidySuite}
 
 /** What has expired leaves a database within some versions; what has not stays. */
-class ExpiredEntriesSuite extends AnyFunSuite {
+class ExpiredEntriesSuite extends TidySuite {
   private val assigner = new BucketAssigner(64)
 
   private def record(key: String, start: Long): RecordBuffer = {

@@ -7,15 +7,13 @@ import java.util.UUID
 import scala.jdk.CollectionConverters._
 import scala.util.Using
 
-import org.scalatest.funsuite.AnyFunSuite
-
 import io.bucketstate.checkpoint.io.Attempt
 import io.bucketstate.checkpoint.manifest.{LocalState, LocalStateFile, LocalStateFormat}
 import io.bucketstate.record.BucketAssigner
-import io.bucketstate.testkit.{Damage, TempFolder}
+import io.bucketstate.testkit.{Damage, TempFolder, TidySuite}
 
 /** What databases leave behind: what is taken of it, and what is passed over. */
-class LocalStatesSuite extends AnyFunSuite {
+class LocalStatesSuite extends TidySuite {
   import NativeStateSuite._
 
   private val history = Seq(Map[String, Option[String]]("a" -> Some("1"), "b" -> Some("2")))

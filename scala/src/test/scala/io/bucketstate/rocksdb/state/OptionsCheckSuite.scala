@@ -1,12 +1,11 @@
 package io.bucketstate.rocksdb.state
 
-import org.scalatest.funsuite.AnyFunSuite
-
 import io.bucketstate.error.InvalidException
 import io.bucketstate.rocksdb.Databases.Plain
 import io.bucketstate.rocksdb.{BadCloseFactory, CountedFactory, NullFactory}
+import io.bucketstate.testkit.TidySuite
 
-class OptionsCheckSuite extends AnyFunSuite {
+class OptionsCheckSuite extends TidySuite {
 
   test("settings that are right are tried once, and what is made of them is closed") {
     val settings = Plain.copy(optionsFactory = Some(classOf[CountedFactory].getName))

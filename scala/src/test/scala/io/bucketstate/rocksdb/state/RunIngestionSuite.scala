@@ -4,14 +4,12 @@ import java.util.UUID
 
 import scala.util.{Random, Using}
 
-import org.scalatest.funsuite.AnyFunSuite
-
 import io.bucketstate.checkpoint.manifest.Manifest
 import io.bucketstate.record.{Record, RecordOp}
-import io.bucketstate.testkit.{MemoryFileStore, SnapshotRoom, TempFolder}
+import io.bucketstate.testkit.{MemoryFileStore, SnapshotRoom, TempFolder, TidySuite}
 
 /** Databases that begin with a snapshot's runs: removals, appended values and files of several families keep their meaning. */
-class RunIngestionSuite extends AnyFunSuite {
+class RunIngestionSuite extends TidySuite {
 
   private def changes(random: Random): Map[String, Option[String]] =
     Seq

@@ -14,19 +14,18 @@ import org.apache.spark.sql.execution.streaming.state.{
   RangeKeyScanStateEncoderSpec
 }
 import org.apache.spark.sql.types._
-import org.scalatest.funsuite.AnyFunSuite
 import org.scalatest.tags.Slow
 
 import io.bucketstate.error.CorruptException
 import io.bucketstate.record.{BucketKey, Record}
-import io.bucketstate.testkit.Seeds
+import io.bucketstate.testkit.{Seeds, TidySuite}
 
 /**
  * Rows whose bytes were changed are refused, or all of what is read in them lies within them: so it is the same
  * whatever bytes lie before and behind them.
  */
 @Slow
-class ChangedRowsSuite extends AnyFunSuite {
+class ChangedRowsSuite extends TidySuite {
   import ChangedRowsSuite._
   import RandomRows._
 

@@ -8,11 +8,11 @@ import org.apache.spark.sql.catalyst.expressions.{GenericInternalRow, UnsafeProj
 import org.apache.spark.sql.types._
 import org.apache.spark.unsafe.Platform
 import org.apache.spark.unsafe.types.UTF8String
-import org.scalatest.funsuite.AnyFunSuite
 
 import io.bucketstate.error.CorruptException
+import io.bucketstate.testkit.TidySuite
 
-class CompactRowCodecSuite extends AnyFunSuite {
+class CompactRowCodecSuite extends TidySuite {
   import RandomRows._
 
   private def codecOf(schema: StructType) = new CompactRowCodec(schema, "A value of the test")

@@ -6,15 +6,15 @@ import org.apache.spark.sql.catalyst.{CatalystTypeConverters, InternalRow}
 import org.apache.spark.sql.execution.streaming.state.TestStateSchemaProvider
 import org.apache.spark.sql.types._
 import org.scalacheck.Gen
-import org.scalatest.funsuite.AnyFunSuite
 import org.scalatest.tags.Slow
 import org.scalatestplus.scalacheck.ScalaCheckPropertyChecks
 
 import io.bucketstate.error.CorruptException
 import io.bucketstate.record.{BucketAssigner, RecordBuffer}
+import io.bucketstate.testkit.TidySuite
 
 @Slow
-class EvolvingRowCodecSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
+class EvolvingRowCodecSuite extends TidySuite with ScalaCheckPropertyChecks {
   import EvolvingRowCodecSuite._
 
   private def schemas(byId: (Int, StructType)*) = {

@@ -1,10 +1,11 @@
 package io.bucketstate.spark.rows
 
 import org.apache.spark.sql.execution.streaming.state.KeyStateEncoderSpec
-import org.scalatest.funsuite.AnyFunSuite
+
+import io.bucketstate.testkit.TidySuite
 
 /** Keys lie where the golden file says, as the bytes that it says: what was written once is found for ever. */
-trait GoldenKeysBehaviour extends AnyFunSuite {
+trait GoldenKeysBehaviour extends TidySuite {
   import GoldenKeys._
 
   protected def specOf(family: Family): Option[KeyStateEncoderSpec]

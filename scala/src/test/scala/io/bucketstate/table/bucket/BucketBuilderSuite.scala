@@ -1,7 +1,5 @@
 package io.bucketstate.table.bucket
 
-import org.scalatest.funsuite.AnyFunSuite
-
 import io.bucketstate.record.{
   BucketAssigner,
   BucketKey,
@@ -12,10 +10,10 @@ import io.bucketstate.record.{
   Scans
 }
 import io.bucketstate.table.index.{FamilyIndex, OrderedIndex}
-import io.bucketstate.testkit.Changes
+import io.bucketstate.testkit.{Changes, TidySuite}
 
 /** Room for what is loaded: made once where it is known how much comes, and given back where less does. */
-class BucketBuilderSuite extends AnyFunSuite {
+class BucketBuilderSuite extends TidySuite {
   private val assigner = new BucketAssigner(1)
 
   private def filled(scans: Scans, expected: Int, keys: Int): Bucket = {

@@ -2,15 +2,13 @@ package io.bucketstate.table.entry
 
 import java.util.concurrent.atomic.AtomicReference
 
-import org.scalatest.funsuite.AnyFunSuite
-
 import io.bucketstate.error.InvalidException
 import io.bucketstate.record.{BucketAssigner, BucketKey, FamilySpec, Record, RecordBuffer, Scans}
 import io.bucketstate.table.VersionedTable
-import io.bucketstate.testkit.Changes
+import io.bucketstate.testkit.{Changes, TidySuite}
 
 /** Keys with several values, read while what lies below the reader's version settles. */
-class MergeChainSuite extends AnyFunSuite {
+class MergeChainSuite extends TidySuite {
 
   private final class Table(mostBytes: Int = Record.MaxLength) {
     private val assigner = new BucketAssigner(1)

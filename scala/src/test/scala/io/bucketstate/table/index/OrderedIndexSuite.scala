@@ -7,13 +7,12 @@ import scala.collection.immutable.TreeMap
 import scala.jdk.CollectionConverters._
 import scala.util.Random
 
-import org.scalatest.funsuite.AnyFunSuite
-
 import io.bucketstate.record.{KeyRange, Record}
 import io.bucketstate.table.entry.Slots
+import io.bucketstate.testkit.TidySuite
 
 /** Whatever waits and whatever is in order: scans find what a sorted map has. */
-class OrderedIndexSuite extends AnyFunSuite {
+class OrderedIndexSuite extends TidySuite {
 
   private def key(n: Int): Array[Byte] = ByteBuffer.allocate(4).putInt(n).array
   private def cell(n: Int, key: Int => Array[Byte] = key): Cell =

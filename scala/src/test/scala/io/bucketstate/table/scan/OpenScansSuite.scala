@@ -3,11 +3,12 @@ package io.bucketstate.table.scan
 import scala.collection.mutable.ArrayBuffer
 
 import org.scalacheck.Gen
-import org.scalatest.funsuite.AnyFunSuite
 import org.scalatestplus.scalacheck.ScalaCheckPropertyChecks
 
+import io.bucketstate.testkit.TidySuite
+
 /** Which moments a write must keep something for, against a list of what is open. */
-class OpenScansSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
+class OpenScansSuite extends TidySuite with ScalaCheckPropertyChecks {
 
   sealed private trait Step
   private case object Begin extends Step

@@ -7,10 +7,11 @@ import org.apache.spark.sql.catalyst.expressions.{UnsafeProjection, UnsafeRow}
 import org.apache.spark.sql.types._
 import org.apache.spark.unsafe.types.UTF8String
 import org.scalacheck.Gen
-import org.scalatest.funsuite.AnyFunSuite
 import org.scalatestplus.scalacheck.ScalaCheckPropertyChecks
 
-class CallBatchesSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
+import io.bucketstate.testkit.TidySuite
+
+class CallBatchesSuite extends TidySuite with ScalaCheckPropertyChecks {
   private val state = new StructType().add("version", IntegerType).add("state", StringType)
   private val stored = new StructType().add("groupState", state).add("timeoutTimestamp", LongType)
 

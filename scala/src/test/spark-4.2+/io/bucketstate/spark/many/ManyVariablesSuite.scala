@@ -2,9 +2,9 @@ package io.bucketstate.spark.many
 
 import java.nio.charset.StandardCharsets.UTF_8
 
-import org.scalatest.funsuite.AnyFunSuite
+import io.bucketstate.testkit.TidySuite
 
-class ManyVariablesSuite extends AnyFunSuite {
+class ManyVariablesSuite extends TidySuite {
   private def pickled(text: String): Array[Byte] =
     Array[Byte](0x80.toByte, 5, -1) ++ text.getBytes(UTF_8) ++ Array[Byte](-108, '.')
 

@@ -3,11 +3,11 @@ package io.bucketstate.spark.plan
 import org.apache.spark.sql.execution.LocalTableScanExec
 import org.apache.spark.sql.execution.python.streaming.TransformWithStateInPySparkExec
 import org.apache.spark.sql.execution.streaming.operators.stateful.transformwithstate.TransformWithStateExec
-import org.scalatest.funsuite.AnyFunSuite
 
 import io.bucketstate.error.InvalidException
+import io.bucketstate.testkit.TidySuite
 
-class FitSuite extends AnyFunSuite {
+class FitSuite extends TidySuite {
   private val plan = LocalTableScanExec(Nil, Nil, None)
 
   test("the operators fit the Spark that they are built with") {

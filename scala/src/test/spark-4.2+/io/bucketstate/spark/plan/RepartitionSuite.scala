@@ -7,15 +7,14 @@ import scala.util.Using
 
 import org.apache.spark.sql.execution.streaming.state.OfflineStateRepartitionRunner
 import org.apache.spark.sql.{DataFrame, SparkSession}
-import org.scalatest.funsuite.AnyFunSuite
 import org.scalatest.tags.Slow
 
 import io.bucketstate.error.InvalidException
-import io.bucketstate.testkit.{Queries, TempFolder}
+import io.bucketstate.testkit.{Queries, TempFolder, TidySuite}
 
 /** Spark's offline repartition, which cannot know this provider, leaves nothing in a checkpoint. */
 @Slow
-class RepartitionSuite extends AnyFunSuite with Queries {
+class RepartitionSuite extends TidySuite with Queries {
 
   for (format <- Seq("1", "2"))
     test(s"it is refused, and the query goes on as if it had not been asked for (format $format)") {

@@ -7,16 +7,15 @@ import org.apache.spark.sql.types._
 import org.apache.spark.unsafe.types.UTF8String
 import org.scalacheck.Gen
 import org.scalactic.anyvals.PosInt
-import org.scalatest.funsuite.AnyFunSuite
 import org.scalatest.tags.Slow
 import org.scalatestplus.scalacheck.ScalaCheckPropertyChecks
 
 import io.bucketstate.record.{BucketAssigner, BucketKey, RecordBuffer}
-import io.bucketstate.testkit.Seeds
+import io.bucketstate.testkit.{Seeds, TidySuite}
 
 /** Keys that are scanned by a part of them: the same bytes as Spark's own encoders give, and the key back. */
 @Slow
-class ScanKeyCodecSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
+class ScanKeyCodecSuite extends TidySuite with ScalaCheckPropertyChecks {
   import ScanKeyCodecSuite._
 
   implicit override val generatorDrivenConfig: PropertyCheckConfiguration =

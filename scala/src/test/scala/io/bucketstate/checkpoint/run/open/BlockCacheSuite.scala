@@ -1,13 +1,11 @@
 package io.bucketstate.checkpoint.run.open
 
-import org.scalatest.funsuite.AnyFunSuite
-
 import io.bucketstate.checkpoint.io.{ByteSlice, NioFileStore, WorkFolder}
 import io.bucketstate.checkpoint.run.{LocalRuns, ReadFigures, RunFile}
-import io.bucketstate.testkit.TempFolder
+import io.bucketstate.testkit.{TempFolder, TidySuite}
 
 /** Which blocks stay, and what they count for. */
-class BlockCacheSuite extends AnyFunSuite {
+class BlockCacheSuite extends TidySuite {
   private val BlockBytes = 872 // 1000 with what the cache takes for each
 
   private final class Room(limit: Long) {
@@ -32,7 +30,7 @@ class BlockCacheSuite extends AnyFunSuite {
 
   test("a block is found by its file and its place, as the first one put it") {
     val room = new Room(100_000)
-    val (a, b) = (room.file(), room.file())
+    val (a, b, other) = (room.file(), room.file(), room.file())
     val blocks = for {
       file <- Seq(a, b)
       offset <- 0 to 9
@@ -41,9 +39,9 @@ class BlockCacheSuite extends AnyFunSuite {
       room.put(file, offset)
       assert(room.cache.get(file, offset.toLong) eq block)
     }
-    assert(room.cache.get(room.file(), 1) == null && room.cache.get(a, 10) == null)
+    assert(room.cache.get(other, 1) == null && room.cache.get(a, 10) == null)
     assert(room.figures.heapBytes == 20_000 && room.cache.partBytes == 20_000)
-    Seq(a, b).foreach(_.close())
+    Seq(a, b, other).foreach(_.close())
   }
 
   test("the oldest go first, but those that were used stay for another turn") {

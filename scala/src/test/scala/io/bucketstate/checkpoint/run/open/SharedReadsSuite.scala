@@ -5,7 +5,6 @@ import java.util.concurrent.atomic.AtomicReference
 
 import scala.util.{Random, Using}
 
-import org.scalatest.funsuite.AnyFunSuite
 import org.scalatest.tags.Slow
 
 import io.bucketstate.checkpoint.io.NioFileStore
@@ -13,11 +12,11 @@ import io.bucketstate.checkpoint.records.Lookup
 import io.bucketstate.checkpoint.run.read.{FilesByBucket, RunReaders}
 import io.bucketstate.checkpoint.run.{ColdReads, Run, VersionSpan}
 import io.bucketstate.record.{KeyRange, Record}
-import io.bucketstate.testkit.{LeftOvers, Runs, TempFolder}
+import io.bucketstate.testkit.{LeftOvers, Runs, TempFolder, TidySuite}
 
 /** What the stores of a process share to read runs: one cache, one limit on open files. */
 @Slow
-class SharedReadsSuite extends AnyFunSuite {
+class SharedReadsSuite extends TidySuite {
   import Runs._
 
   /** A store of one run of many files. */

@@ -3,7 +3,6 @@ package io.bucketstate.checkpoint.run.read
 import scala.util.{Random, Using}
 
 import org.rocksdb.{BlockBasedTableConfig, BloomFilter, ChecksumType, CompressionType, IndexType}
-import org.scalatest.funsuite.AnyFunSuite
 import org.scalatest.tags.Slow
 
 import io.bucketstate.checkpoint.io.{BlockCodec, ByteSlice, NioFileStore, WorkFolder}
@@ -23,11 +22,11 @@ import io.bucketstate.checkpoint.run.{
 import io.bucketstate.checkpoint.sst.{SstFooter, SstOptions, SstPlaces, SstValues}
 import io.bucketstate.error.CorruptException
 import io.bucketstate.record.{Record, RecordOp}
-import io.bucketstate.testkit._
+import io.bucketstate.testkit.{TidySuite, _}
 
 /** Files looked up in and scanned, against RocksDB's own reader and the map that was written. */
 @Slow
-class RunFileReaderSuite extends AnyFunSuite {
+class RunFileReaderSuite extends TidySuite {
   import Runs._
 
   /** Long keys that have much in common, small values and a few of hundreds of KB. */

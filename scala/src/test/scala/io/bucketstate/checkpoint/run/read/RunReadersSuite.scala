@@ -7,8 +7,6 @@ import java.util.concurrent.atomic.{AtomicBoolean, AtomicReference}
 
 import scala.util.{Random, Using}
 
-import org.scalatest.funsuite.AnyFunSuite
-
 import io.bucketstate.checkpoint.io.{BlockCodec, NioFileStore, WorkFolder}
 import io.bucketstate.checkpoint.records.Lookup
 import io.bucketstate.checkpoint.run.write.RunWriter
@@ -16,10 +14,10 @@ import io.bucketstate.checkpoint.run.{LocalRuns, LookUp, VersionSpan}
 import io.bucketstate.checkpoint.sst.SstOptions
 import io.bucketstate.error.BucketstateException
 import io.bucketstate.record.KeyRange
-import io.bucketstate.testkit.{LeftOvers, MemoryFileStore, Runs, TempFolder}
+import io.bucketstate.testkit.{LeftOvers, MemoryFileStore, Runs, TempFolder, TidySuite}
 
 /** Who reads a run's file, and who gives it up meanwhile. */
-class RunReadersSuite extends AnyFunSuite {
+class RunReadersSuite extends TidySuite {
   import Runs._
 
   test("a reader that was given up is open for whoever holds it") {

@@ -1,13 +1,12 @@
 package org.apache.spark.sql.execution.streaming.state
 
 import org.apache.spark.memory.UnifiedMemoryManager
-import org.scalatest.funsuite.AnyFunSuite
 
 import io.bucketstate.testkit.ProviderHarness._
-import io.bucketstate.testkit.ShortMemory
+import io.bucketstate.testkit.{ShortMemory, TidySuite}
 
 /** What Spark's memory manager, which is private to Spark, is told of state on the heap. */
-class ToldMemorySuite extends AnyFunSuite {
+class ToldMemorySuite extends TidySuite {
   private def told: Long = UnifiedMemoryManager.getMemoryByComponentType("bucketstate")
 
   test("Spark is told of what state takes of its share of the heap, and not of the rest") {
