@@ -241,6 +241,8 @@ bench: $(VENV_STAMP) $(JAR) ## measure this provider beside Spark's own two: bat
 	@$(MAKE) bench-stateful
 	@$(MAKE) bench-tws
 	@$(MAKE) bench-move
+	@$(MAKE) bench-live
+	@$(MAKE) bench-first-batch
 	@$(MAKE) bench-many
 	@$(MAKE) bench-s3
 	@$(MAKE) nexmark

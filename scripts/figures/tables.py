@@ -46,7 +46,7 @@ def differing(figures: Figures) -> str | None:
     return (
         f"The figures are of {len(found)} versions, {' and '.join(found)}. Fewest are of {fewest}: "
         f"{', '.join(found[fewest])}. One run of `make bench` gives all of them anew, but for what "
-        "`make bench-large`, `make bench-live` and `make bench-first-batch` measure."
+        "`make bench-large` measures."
     )
 
 
