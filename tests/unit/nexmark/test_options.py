@@ -95,7 +95,7 @@ def test_a_contender_has_its_own_provider_settings_alone() -> None:
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
-        (["--queries", "q3,q99"], "--queries: there is no q99, only q3, q3-typed, q4"),
+        (["--queries", "q3,q99"], "--queries: there is no q99, only q0, q3, q3-typed, q4"),
         (["--queries", ","], "--queries: there is no query in an empty list"),
         (["--contenders", "mysql"], "--contenders: there is no mysql, only hdfs, rocksdb"),
         (["--events", "lots"], "--events: lots is no number"),

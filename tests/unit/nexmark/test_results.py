@@ -103,6 +103,23 @@ def test_contenders_beside_each_other_are_geometric_means(found: Report) -> None
     assert beside.least_form == "q9"
 
 
+def test_what_keeps_no_state_is_told_as_a_share_and_beside_nothing(tmp_path: Path) -> None:
+    file = tmp_path / "report.json"
+    plain = [ran("q0", "rocksdb-tuned", 30), ran("q0", "bucketed", 90)]
+    report.write(file, CONDITIONS, None, [*plain, *RUNS, ran("q9-tws", "bucketed", 9000)])
+    found = report.read(file)
+    figures = summary.figures(found)
+    (beside,) = summary.beside(figures)
+    assert beside.forms == 2
+    assert [loss.form for loss in summary.losses(figures, cores=2)] == ["q9"]
+    tuned, ours = summary.shares(figures)
+    assert (tuned.contender, ours.contender) == ("rocksdb-tuned", "bucketed")
+    assert (tuned.batches, tuned.restarts) == pytest.approx((0.3, 0.3))
+    # Of 50 and 200 milliseconds: a form with a part of the events is left out.
+    assert ours.batches == pytest.approx(180 / 250)
+    assert "| `rocksdb-tuned` | 30% | 30% |" in page.tables(found)
+
+
 def test_a_loss_has_its_cause(found: Report) -> None:
     (loss,) = summary.losses(summary.figures(found), cores=2)
     assert loss.ratio == pytest.approx(0.5)
@@ -125,6 +142,7 @@ def test_the_page_tells_of_all(found: Report) -> None:
     assert "| `bucketed` beside `rocksdb-tuned` | 2 | 1.00 |" in made
     assert "| `q9` | `bucketed` beside `rocksdb-tuned` | 0.50 | +100 |" in made
     assert "- `q9` on `hdfs`: not done after 600 s" in made
+    assert "`q0`" not in made
 
 
 def test_a_wrong_answer_is_told_first(tmp_path: Path) -> None:

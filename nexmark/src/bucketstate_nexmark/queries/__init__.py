@@ -4,7 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from bucketstate_nexmark.queries import columns, joins, processors, statistics, typed, windows
+from bucketstate_nexmark.queries import (
+    columns,
+    joins,
+    processors,
+    stateless,
+    statistics,
+    typed,
+    windows,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -20,6 +28,7 @@ FORMS: Mapping[str, Form] = {
     form.name: form
     for form in sorted(
         (
+            *stateless.FORMS,
             *joins.FORMS,
             *windows.FORMS,
             *statistics.FORMS,

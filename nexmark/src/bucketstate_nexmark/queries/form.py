@@ -43,6 +43,8 @@ class Form:
     keys: tuple[str, ...] = ()
     portion: float = 1.0
     """The share of the events that it is given, where a row costs much more than elsewhere."""
+    keeps_state: bool = True
+    """Whether it is about state stores at all; the others say what Spark takes without one."""
 
     @property
     def name(self) -> str:

@@ -28,7 +28,7 @@ _WANTED = (
 def tables(report: Report) -> str:
     """All of a report, in Markdown."""
     found = summary.figures(report)
-    parts = [_conditions(report), _verdict(report), _beside(found)]
+    parts = [_conditions(report), _verdict(report), _beside(found), _shares(found)]
     parts += [_losses(found, report.cores)]
     parts += [
         _table(found, "Events for each second and core", lambda f: f"{f.events_per_core:,.0f}"),
@@ -157,6 +157,25 @@ def _beside(found: Mapping[tuple[str, str], Figures]) -> str:
         for b in compared
     ]
     return f"Geometric means of the ratios over all forms. {_WANTED}\n\n" + "\n".join(lines)
+
+
+def _shares(found: Mapping[tuple[str, str], Figures]) -> str:
+    shares = summary.shares(found)
+    if not shares:
+        return ""
+    lines = [
+        "`q0` keeps no state: what it takes is Spark's own, and no state store can save it. Of the "
+        "time of all other forms with as many events it is so much:",
+        "",
+        "| | of median batches | of restarts |",
+        "|---|---:|---:|",
+    ]
+    lines += [
+        f"| `{share.contender}` | {share.batches:.0%} "
+        f"| {'-' if math.isnan(share.restarts) else f'{share.restarts:.0%}'} |"
+        for share in shares
+    ]
+    return "\n".join(lines)
 
 
 def _losses(found: Mapping[tuple[str, str], Figures], cores: int) -> str:

@@ -24,7 +24,7 @@ _COLORS = {
 def draw(report: Report, file: Path) -> bool:
     """Draws it, or returns False where no form has run on the base and on another."""
     found = summary.figures(report)
-    forms = [form for form in FORMS if (form, BASE) in found]
+    forms = [f for f in FORMS if (f, BASE) in found and f not in summary.STATELESS]
     others = [name for name in _COLORS if any((form, name) in found for form in forms)]
     if not forms or not others:
         return False

@@ -7,6 +7,8 @@ import statistics
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from bucketstate_nexmark.queries import FORMS
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
@@ -15,6 +17,9 @@ if TYPE_CHECKING:
 
 OURS = ("bucketed", "bucketed-rocksdb")
 OTHERS = ("hdfs", "rocksdb", "rocksdb-tuned")
+
+STATELESS = frozenset(name for name, form in FORMS.items() if not form.keeps_state)
+"""Forms that are beside nothing: no state store has a part in them."""
 
 WARM_UP = 2
 """Batches at the start that do not count; of fewer than eight it is the first alone."""
@@ -95,6 +100,20 @@ class Loss:
         return max(parts, key=lambda part: parts[part])
 
 
+@dataclass(frozen=True)
+class Share:
+    """How much of a contender's time is Spark's own: that of a form without state by the others'.
+
+    Of forms with as many events in a batch; NaN where there is no form without state.
+    """
+
+    contender: str
+    batches: float
+    """Of their median batches, added up."""
+    restarts: float
+    """Of their restarts, added up."""
+
+
 def figures(report: Report) -> dict[tuple[str, str], Figures]:
     """By form and contender, of runs that have ended well, in their order.
 
@@ -129,6 +148,24 @@ def beside(found: Mapping[tuple[str, str], Figures]) -> list[Beside]:
                         least,
                     )
                 )
+    return made
+
+
+def shares(found: Mapping[tuple[str, str], Figures]) -> list[Share]:
+    """What is Spark's own on each contender that has run a form without state, and others."""
+    made = []
+    for name in (*OTHERS, *OURS):
+        of_it = {form: f for (form, contender), f in found.items() if contender == name}
+        plain = [f for form, f in of_it.items() if form in STATELESS]
+        others = [f for form, f in of_it.items() if form not in STATELESS and _is_whole(form)]
+        if plain and others:
+            made.append(
+                Share(
+                    name,
+                    _share(plain[0], others, lambda f: f.p50_ms),
+                    _share(plain[0], others, lambda f: f.restart_ms),
+                )
+            )
     return made
 
 
@@ -220,7 +257,7 @@ def _pairs(
     return [
         (one, found[form, other])
         for (form, name), one in found.items()
-        if name == ours and (form, other) in found
+        if name == ours and form not in STATELESS and (form, other) in found
     ]
 
 
@@ -228,3 +265,12 @@ def _mean_of(pairs: list[tuple[Figures, Figures]], figure: Callable[[Figures], f
     """The geometric mean of ours by the other's."""
     both = [(figure(a), figure(b)) for a, b in pairs]
     return geometric_mean(a / b for a, b in both if b > 0)
+
+
+def _is_whole(form: str) -> bool:
+    """Whether a form is given all events, so that its batches are as large as those of others."""
+    return form not in FORMS or FORMS[form].portion == 1
+
+
+def _share(plain: Figures, others: list[Figures], figure: Callable[[Figures], float]) -> float:
+    return figure(plain) * len(others) / sum(figure(other) for other in others)

@@ -1,0 +1,2 @@
+SELECT auction, bidder, price, epoch_ms(date_time) AS at
+FROM bid
