@@ -28,6 +28,13 @@ STOP = "stop"
 SAID, FAILED, CHECKPOINTS, INPUT = "said", "failed", "checkpoints", "input"
 
 
+def checkpoints(root: Path, name: str) -> list[Path]:
+    """Those of a query: the first one, and what each move has made of the one before."""
+    folder = root / CHECKPOINTS / name
+    folder.mkdir(parents=True, exist_ok=True)
+    return sorted(folder.iterdir(), key=lambda found: int(found.name)) or [folder / "0"]
+
+
 def start(spark: SparkSession, root: Path, name: str) -> StreamingQuery:
     def keep(batch: DataFrame, number: int) -> None:
         rows = [list(row) for row in batch.collect()]
@@ -39,7 +46,7 @@ def start(spark: SparkSession, root: Path, name: str) -> StreamingQuery:
 
     answers = QUERIES[name](*(source(side) for side in SIDES))
     writer = answers.writeStream.queryName(name).outputMode(MODES[name]).foreachBatch(keep)
-    return writer.option("checkpointLocation", str(root / CHECKPOINTS / name)).start()
+    return writer.option("checkpointLocation", str(checkpoints(root, name)[-1])).start()
 
 
 def publish(folder: Path, content: object) -> None:

@@ -6,7 +6,7 @@ import json
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from tests.chaos.application import CHECKPOINTS, SAID
+from tests.chaos.application import SAID, checkpoints
 from tests.chaos.events import SIDES, events
 from tests.chaos.models import MODELS, Rows
 
@@ -68,7 +68,7 @@ class Checker:
 
     def _read_by(self, number: int) -> list[list[Event]]:
         """The events of a batch, by side."""
-        log = self.root / CHECKPOINTS / self.query / "offsets" / str(number)
+        log = checkpoints(self.root, self.query)[-1] / "offsets" / str(number)
         _, _, *offsets = log.read_text().splitlines()
         ends = [int(json.loads(offset)["logOffset"]) for offset in offsets]
         before = self.reached or [-1] * len(ends)

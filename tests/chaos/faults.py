@@ -22,17 +22,22 @@ class Driver(Protocol):
     def kill(self) -> None:
         """Ends its processes by SIGKILL, and starts it again from the same checkpoints."""
 
+    def move(self) -> None:
+        """Ends its processes by SIGKILL, moves the checkpoints, and starts it from those."""
+
 
 KINDS = {
-    "executor": 48,
+    "executor": 45,
     "worker": 16,
     "machine": 12,
     "driver": 9,
+    "move": 3,
     "zombie executor": 10,
     "zombie machine": 5,
 }
 """Of a hundred faults. A worker's executors end when they find that it is gone; a machine loses
-both at once. A zombie is stopped, and goes on some seconds later, with whatever it was at."""
+both at once. A move is one to other partitions and buckets, and is killed itself at times. A zombie
+is stopped, and goes on some seconds later, with whatever it was at."""
 
 
 @dataclass(frozen=True)
@@ -55,6 +60,9 @@ class Fault:
         """Whether there was a process for it to happen to."""
         if self.kind == "driver":
             driver.kill()
+            return True
+        if self.kind == "move":
+            driver.move()
             return True
         executors = cluster.executors(self.host)
         if self.kind.endswith("executor") and not executors:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import random
 import shutil
@@ -18,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from bucketstate.checkpoint import Checkpoint
 from tests.chaos import events
-from tests.chaos.application import CHECKPOINTS, FAILED, INPUT, STOP
+from tests.chaos.application import FAILED, INPUT, STOP, checkpoints
 from tests.chaos.checking import Checker, WrongAnswerError, is_damage, outlined, reports
 from tests.chaos.cluster import HOSTS, Cluster
 from tests.chaos.faults import Fault
@@ -35,6 +36,8 @@ AHEAD = 3
 """Files that the slowest query finds waiting."""
 PATIENCE = 300
 """Seconds without any answer after which the queries are taken to be stuck."""
+TRIES = 5
+"""How often a move is begun: it is killed, or finds a zombie at work on what it reads."""
 GIVING_UP = 3
 """Wrong answers after which there are no more rounds."""
 
@@ -53,6 +56,8 @@ class Tally:
     """Queries that were started again, by what ended them."""
     recoveries: dict[str, list[float]] = field(default_factory=lambda: defaultdict(list))
     """Seconds from a fault to the next batch of as many queries as were waited for."""
+    moves: Counter[str] = field(default_factory=Counter)
+    """Tries to move a checkpoint, by their end."""
     verified: int = 0
     """Checkpoints that were verified from the outside."""
     wrong: list[str] = field(default_factory=list)
@@ -76,6 +81,7 @@ class Tally:
             f"kills: {self.kills} ({listed(self.faults)})",
             f"restarts: {self.drivers.total()} drivers, {self.failed.total()} queries",
             f"batches: {self.batches.total()} ({listed(self.batches)}), answered again: {again}",
+            f"moves: {listed(self.moves)}",
             f"checkpoints verified: {self.verified}",
             *(f"a query failed, {n} times: {why}" for why, n in self.failed.most_common()),
             *self.wrong,
@@ -112,6 +118,7 @@ class Round:
         self._format = chance.choice((1, 2))
         self._variant = Variant.drawn(chance, self._format)
         self._queries = chance.sample(list(QUERIES), AT_A_TIME)
+        self._buckets = 16
         self._written = 0
         self._later: list[tuple[float, Callable[[], None]]] = []
         self._driver: subprocess.Popen[bytes] | None = None
@@ -142,8 +149,56 @@ class Round:
     def kill(self) -> None:
         """The driver dies, and is started as another variant."""
         self._end_driver()
+        self._start_another()
+
+    def _start_another(self) -> None:
         self._variant = Variant.drawn(self._chance, self._format)
         self._start_driver()
+
+    def move(self) -> None:
+        """The driver dies, and another variant of it starts on what was moved meanwhile."""
+        self._await("no commit", self._have_committed)
+        self._end_driver()
+        # By the offsets of the checkpoint that it was answered from.
+        for checker in self._checkers.values():
+            checker.check()
+        self._buckets = self._chance.choice((8, 16, 32))
+        for name in self._queries:
+            partitions = self._chance.choice((1, 2, 3, 5))
+            dies_after = self._chance.uniform(3, 30)
+            self._move(name, partitions, dies_after if self._chance.random() < 0.5 else math.inf)
+        self._start_another()
+
+    def _move(self, name: str, partitions: int, dies_after: float) -> None:
+        source = checkpoints(self._root, name)[-1]
+        target = source.with_name(str(int(source.name) + 1))
+        words = ["rewrite", str(source), str(target), "--master", self._cluster.master]
+        words += ["--partitions", str(partitions), "--buckets", str(self._buckets)]
+        for key, value in (ALWAYS | {"spark.speculation": "true"}).items():
+            words += ["--conf", f"{key}={value}"]
+        for _ in range(TRIES):
+            with self._log.open("ab") as out:
+                process = subprocess.Popen(
+                    [sys.executable, "-m", "bucketstate", "move", *words],
+                    env=environment() | {"SPARK_LOCAL_IP": "127.0.0.1"} | self._python_path(),
+                    stdout=out,
+                    stderr=subprocess.STDOUT,
+                    start_new_session=True,
+                )
+            began = time.monotonic()
+            try:
+                while process.poll() is None and time.monotonic() - began < dies_after:
+                    self._wait(0.2)
+            finally:
+                if process.poll() is None:
+                    os.killpg(process.pid, signal.SIGKILL)
+                    process.wait(30)
+                    dies_after = math.inf
+            ends = {0: "moved", -signal.SIGKILL: "killed"}
+            self._tally.moves[ends.get(process.returncode, "refused")] += 1
+            if process.returncode == 0:
+                return
+        raise WrongAnswerError(f"{name} could not be moved, {self._log}")
 
     def _fault(self) -> None:
         # Mostly when a query or two have just come through, now and then while they have not.
@@ -163,23 +218,35 @@ class Round:
     def _await_batches(self, queries: int) -> None:
         """Until so many queries have come one batch further."""
         before = {name: checker.batches for name, checker in self._checkers.items()}
+
+        def have_come() -> bool:
+            further = (self._checkers[name].batches > n for name, n in before.items())
+            return sum(further) >= queries
+
+        self._await("no answer", have_come)
+
+    def _have_committed(self) -> bool:
+        """Whether each query has a batch that a move may take."""
+        newest = (checkpoints(self._root, name)[-1] for name in self._queries)
+        return all(any(checkpoint.glob("commits/[0-9]*")) for checkpoint in newest)
+
+    def _await(self, otherwise: str, holds: Callable[[], bool], *, feed: bool = True) -> None:
         began = time.monotonic()
-        while sum(self._checkers[name].batches > n for name, n in before.items()) < queries:
+        while not holds():
             if time.monotonic() - began > PATIENCE:
-                raise WrongAnswerError(f"stuck: no answer in {PATIENCE} s, {self._root}")
-            self._wait(0.1)
+                raise WrongAnswerError(f"stuck: {otherwise} in {PATIENCE} s, {self._root}")
+            self._wait(0.1, feed=feed)
 
     def _finish(self) -> None:
         """Until all that was written is read, with nothing going wrong any more."""
         self._written += 1
         self._write(self._written - 1)
-        began = time.monotonic()
-        while any(
-            end < self._written - 1 for of in self._checkers.values() for end in of.reached or [-1]
-        ):
-            if time.monotonic() - began > PATIENCE:
-                raise WrongAnswerError(f"stuck: not all was read in {PATIENCE} s, {self._root}")
-            self._wait(0.1, feed=False)
+
+        def all_is_read() -> bool:
+            ends = (end for of in self._checkers.values() for end in of.reached or [-1])
+            return min(ends) >= self._written - 1
+
+        self._await("not all was read", all_is_read, feed=False)
         (self._root / STOP).touch()
         assert self._driver is not None
         if self._driver.wait(PATIENCE) != 0:
@@ -228,7 +295,7 @@ class Round:
 
     def _start_driver(self) -> None:
         self._tally.drivers[str(self._variant)] += 1
-        settings = json.dumps(ALWAYS | self._path() | self._variant.settings())
+        settings = json.dumps(ALWAYS | self._path() | self._variant.settings(self._buckets))
         command = [sys.executable, "-m", "tests.chaos.application", str(self._root)]
         command += [self._cluster.master, settings, *self._queries]
         with self._log.open("ab") as out:
@@ -257,10 +324,11 @@ class Round:
     def _verify(self) -> None:
         """From the outside, by the files: no query has the state, and all of it is right."""
         for name in self._queries:
-            report = Checkpoint(self._root / CHECKPOINTS / name).verify()
-            if not report.ok:
-                raise WrongAnswerError(f"{name}: {report.to_dict()}")
-            self._tally.verified += 1
+            for checkpoint in checkpoints(self._root, name):
+                report = Checkpoint(checkpoint).verify()
+                if not report.ok:
+                    raise WrongAnswerError(f"{name}: {report.to_dict()}")
+                self._tally.verified += 1
 
 
 def chaos(

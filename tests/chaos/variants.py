@@ -41,8 +41,8 @@ class Variant:
         ]
         return ", ".join([self.engine, f"format {self.checkpoint_format}", *extras])
 
-    def settings(self) -> dict[str, str]:
-        found = Conf(num_buckets=16, engine=self.engine).to_spark() | {
+    def settings(self, buckets: int) -> dict[str, str]:
+        found = Conf(num_buckets=buckets, engine=self.engine).to_spark() | {
             STATE_STORE + "checkpointFormatVersion": str(self.checkpoint_format),
             STATE_STORE + "unloadOnCommit": str(self.unload_on_commit).lower(),
             "spark.speculation": str(self.speculation).lower(),

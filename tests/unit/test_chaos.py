@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.chaos import events
-from tests.chaos.application import CHECKPOINTS, SAID, publish
+from tests.chaos.application import CHECKPOINTS, SAID, checkpoints, publish
 from tests.chaos.checking import Checker, WrongAnswerError, is_damage, outlined
 from tests.chaos.events import START, Event
 from tests.chaos.faults import KINDS, Fault
@@ -82,12 +82,19 @@ def test_events_come_in_time_and_some_of_them_twice() -> None:
 def checker(tmp_path: Path) -> Checker:
     """Of a query that has read one file with each batch."""
     made = Checker(tmp_path, "aggregation", SEED)
-    offsets = tmp_path / CHECKPOINTS / "aggregation" / "offsets"
+    offsets = tmp_path / CHECKPOINTS / "aggregation" / "0" / "offsets"
     offsets.mkdir(parents=True)
     for number in range(3):
         log = ["v1", "{}", json.dumps({"logOffset": number})]
         (offsets / str(number)).write_text("\n".join(log))
     return made
+
+
+def test_of_the_checkpoints_of_moves_the_last_one_counts(tmp_path: Path) -> None:
+    assert checkpoints(tmp_path, "join") == [tmp_path / CHECKPOINTS / "join" / "0"]
+    for number in (0, 2, 10, 9):
+        (tmp_path / CHECKPOINTS / "join" / str(number)).mkdir()
+    assert [int(found.name) for found in checkpoints(tmp_path, "join")] == [0, 2, 9, 10]
 
 
 def answers() -> list[list[list[Any]]]:
@@ -157,6 +164,6 @@ def test_a_seed_draws_the_same_again_and_all_kinds_in_time() -> None:
     assert {variant.engine for variant in variants} == {"heap", "rocksdb"}
     for name in ("speculation", "unload_on_commit", "dynamic_allocation"):
         assert {getattr(variant, name) for variant in variants} == {True, False}
-    settings = Variant("rocksdb", 2, True, True, True).settings()
+    settings = Variant("rocksdb", 2, True, True, True).settings(buckets=16)
     assert settings[STATE_STORE + "unloadOnCommit"] == "true"
     assert settings[STATE_STORE + "checkpointFormatVersion"] == "2"
