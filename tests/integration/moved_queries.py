@@ -14,8 +14,9 @@ import pandas as pd
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql.streaming.state import GroupState, GroupStateTimeout
+from pyspark.sql.streaming.stateful_processor import StatefulProcessor
 
-from tests.integration.state_processors import Keeping
+from tests.integration.state_processors import Keeping, Ringing
 from tests.kit.session_settings import settings as session_settings
 
 OURS = "io.bucketstate.BucketedStateStoreProvider"
@@ -154,23 +155,45 @@ def _joined(kind: str) -> Callable[[DataFrame], DataFrame]:
     return build
 
 
-def transforming() -> Moved:
-    """The operator with families for variables, their times to live and timers."""
+def transforming(
+    processor: StatefulProcessor | None = None, settings: Mapping[str, str] | None = None
+) -> Moved:
+    """The operator with families for variables and timers; by itself some variables expire."""
     return Moved(
         "transform",
         lambda f: (
             f.selectExpr("s as key", "v as value")
             .groupBy("key")
             .transformWithStateInPandas(
-                statefulProcessor=Keeping(ttl=True),
+                statefulProcessor=processor or Keeping(ttl=True),
                 outputStructType="key string, n long",
                 outputMode="Update",
                 timeMode="ProcessingTime",
             )
         ),
         "update",
-        {},
+        settings or {},
         once=True,
+    )
+
+
+def ringing() -> Moved:
+    """The operator with timers of event time, of which each stop finds some that have not fired."""
+    return Moved(
+        "timers",
+        lambda f: (
+            _watermarked(f)
+            .selectExpr("s as key", "t", "unix_millis(t) as ms")
+            .groupBy("key")
+            .transformWithStateInPandas(
+                statefulProcessor=Ringing(),
+                outputStructType="key string, at long, n long",
+                outputMode="Update",
+                timeMode="EventTime",
+            )
+        ),
+        "update",
+        {},
     )
 
 

@@ -108,3 +108,28 @@ class Evolved(Keeping):
             self.count.update((key[0], 0.5))
             self.every.appendList([(["new", None], value) for value in values])
         yield self.put_out(key[0], len(values))
+
+
+class Ringing(StatefulProcessor):
+    """Counts the timers that have fired: each batch sets one, 5 s of event time behind its rows."""
+
+    def init(self, handle: Any) -> None:
+        self.handle = handle
+        self.rung = handle.getValueState("rung", "n long")
+
+    def _count(self) -> int:
+        return int(self.rung.get()[0]) if self.rung.exists() else 0
+
+    def handleInputRows(self, key: Any, rows: Any, timerValues: Any) -> Any:  # noqa: ARG002
+        newest = max(int(value) for frame in rows for value in frame["ms"])
+        self.handle.registerTimer(newest + 5_000)
+        yield pd.DataFrame({"key": [key[0]], "at": [newest], "n": [self._count()]})
+
+    def handleExpiredTimer(self, key: Any, timerValues: Any, expiredTimerInfo: Any) -> Any:  # noqa: ARG002
+        n = self._count() + 1
+        self.rung.update((n,))
+        at = expiredTimerInfo.getExpiryTimeInMs()
+        yield pd.DataFrame({"key": [key[0]], "at": [at], "n": [n]})
+
+    def close(self) -> None:
+        pass

@@ -37,6 +37,7 @@ from tests.integration.moved_queries import (
     feed,
     queries,
     read,
+    ringing,
     transforming,
     tree,
 )
@@ -46,7 +47,7 @@ from tests.kit.sparks import MINOR
 from tests.kit.unloading import unload
 
 BUCKETS = "spark.sql.streaming.stateStore.bucketed.numBuckets"
-BY_NAME = {query.name: query for query in [*queries(), transforming()]}
+BY_NAME = {query.name: query for query in [*queries(), transforming(), ringing()]}
 PROVIDERS = {"hdfs": HDFS, "rocksdb": ROCKSDB}
 AVRO = {"spark.sql.streaming.stateStore.encodingFormat": "avro"}
 CHANGELOGS = {
@@ -151,6 +152,8 @@ def test_in_and_out_again(spark: SparkSession, tmp_path: Path, name: str, store:
             ("join_inner", ROCKSDB, JOIN_4, {}),
             ("transform", ROCKSDB, {}, {}),
             ("transform", ROCKSDB, CHANGELOGS | IDS, IDS),
+            ("timers", ROCKSDB, {}, {}),
+            ("timers", ROCKSDB, IDS, IDS),
             ("agg", ROCKSDB, CHANGELOGS, {}),
             ("join_outer", ROCKSDB, IDS, IDS),
             ("join_outer", ROCKSDB, JOIN_3, {}),
@@ -186,7 +189,7 @@ def _back_to(provider: str) -> str:
     return "hdfs" if provider == HDFS or MINOR in BEFORE_4_2 else "rocksdb"
 
 
-@pytest.mark.parametrize("name", cases([], ["join_inner", "agg", "session", "transform"]))
+@pytest.mark.parametrize("name", cases([], ["join_inner", "agg", "session", "transform", "timers"]))
 def test_other_formats_partitions_and_buckets_there_and_back(
     spark: SparkSession, tmp_path: Path, name: str
 ) -> None:

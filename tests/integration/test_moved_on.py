@@ -21,8 +21,10 @@ from tests.integration.moved_queries import (
     SINKS_HAVE_NAMES,
     Run,
     queries,
+    transforming,
 )
-from tests.integration.test_move import Twins, _settings
+from tests.integration.state_processors import Evolved, Keeping
+from tests.integration.test_move import AVRO, Twins, _settings
 from tests.kit.cases import at_night, cases
 from tests.kit.sparks import MINOR
 
@@ -108,6 +110,52 @@ def test_logs_of_later_forms(
     check(fresh.checkpoint, 8)
     fresh.run(_settings(OURS) | forms)
     assert min(fresh.rows) == 9
+
+
+@at_night
+@pytest.mark.parametrize("provider", [ROCKSDB, OURS])
+def test_schemas_that_change_before_and_after_a_move(
+    spark: SparkSession, tmp_path: Path, provider: str
+) -> None:
+    """Values of an older schema go over, and the schema may change on the target as well."""
+    first, second = (transforming(processor, AVRO) for processor in (Keeping(ttl=False), Evolved()))
+    theirs = _settings(provider)
+    kind = "rewrite" if provider == OURS else "import"
+    before = Twins(spark, first, tmp_path / "before")
+    before.go(theirs, theirs)
+    before.moved.query = before.twin.query = second
+    before.go(theirs, theirs, batches=1)
+    after = Twins(spark, first, tmp_path / "after")
+    after.go(theirs, theirs)
+    for twins in (before, after):
+        twins.move("in", kind, partitions=4)
+        twins.moved.query = twins.twin.query = second
+        twins.go(_settings(OURS), theirs, batches=1)
+        twins.check()
+        for variable in ("count", "every", "plain"):
+            moved = _state(spark, "bucketstate", twins.moved, variable)
+            assert moved == _state(spark, "statestore", twins.twin, variable)
+            assert moved
+
+
+@at_night
+@pytest.mark.timeout(900)
+def test_a_thousand_partitions_and_back(spark: SparkSession, tmp_path: Path) -> None:
+    twins = Twins(spark, BY_NAME["agg"], tmp_path)
+    theirs = _settings(HDFS)
+    twins.go(theirs, theirs)
+    wide = twins.move("in", "import", partitions=1000)
+    twins.go(_settings(OURS), theirs, batches=1)
+    assert Checkpoint(str(wide)).verify().ok
+    assert _stores(wide) == 1000
+    twins.move("out", "export", to="hdfs", partitions=2)
+    twins.go(theirs, theirs, batches=1)
+    twins.check()
+
+
+def _state(spark: SparkSession, source: str, run: Run, variable: str) -> list[str]:
+    rows = spark.read.format(source).option("stateVarName", variable).load(str(run.checkpoint))
+    return sorted(str(row) for row in rows.drop("partition_id").collect())
 
 
 def _version(entry: Path) -> str:
