@@ -20,6 +20,8 @@ _COLORS = {
     "hdfs": "tab:red",
 }
 
+_TICKS = (0.1, 0.2, 0.3, 0.5, 0.7, 0.8, 0.9, 1, 1.2, 1.5, 2, 2.5, 3, 4, 5, 7, 10, 20)
+
 
 def draw(report: Report, file: Path) -> bool:
     """Draws it, or returns False where no form has run on the base and on another."""
@@ -32,6 +34,7 @@ def draw(report: Report, file: Path) -> bool:
 
     matplotlib.use("Agg")  # there is no screen where benchmarks run
     import matplotlib.pyplot as plt
+    from matplotlib.ticker import FixedLocator, NullLocator
 
     figure, axes = plt.subplots(figsize=(9, 1.5 + 0.35 * len(forms)), layout="constrained")
     for place, name in enumerate(others):
@@ -50,6 +53,9 @@ def draw(report: Report, file: Path) -> bool:
         )
     axes.axvline(1, color="tab:orange", linewidth=1, label=BASE)
     axes.set_xscale("log")
+    axes.xaxis.set_major_locator(FixedLocator(_TICKS))
+    axes.xaxis.set_minor_locator(NullLocator())
+    axes.xaxis.set_major_formatter(lambda ratio, _: f"{ratio:g}")
     axes.set_yticks(range(len(forms)), forms)
     axes.invert_yaxis()
     axes.set_xlabel(f"events for each second and core, as a multiple of {BASE}")
