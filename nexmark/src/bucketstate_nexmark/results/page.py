@@ -65,7 +65,7 @@ def tables(report: Report) -> str:
         _table(
             found,
             "From a restart to the end of the first batch, cold, seconds",
-            lambda f: "-" if math.isnan(f.restart_ms) else f"{f.restart_ms / 1000:.1f}",
+            lambda f: _or_dash(f.restart_ms / 1000, ".1f"),
         ),
         _failures(report),
     ]
@@ -152,7 +152,7 @@ def _beside(found: Mapping[tuple[str, str], Figures]) -> str:
     ]
     lines += [
         f"| `{b.ours}` beside `{b.other}` | {b.forms} | {b.throughput:.2f} "
-        f"| {'-' if math.isnan(b.cpu) else f'{b.cpu:.2f}'} "
+        f"| {_or_dash(b.cpu, '.2f')} "
         f"| {b.restart:.2f} | {b.bytes:.2f} | {b.least:.2f} in `{b.least_form}` |"
         for b in compared
     ]
@@ -171,8 +171,7 @@ def _shares(found: Mapping[tuple[str, str], Figures]) -> str:
         "|---|---:|---:|",
     ]
     lines += [
-        f"| `{share.contender}` | {share.batches:.0%} "
-        f"| {'-' if math.isnan(share.restarts) else f'{share.restarts:.0%}'} |"
+        f"| `{share.contender}` | {share.batches:.0%} | {_or_dash(share.restarts, '.0%')} |"
         for share in shares
     ]
     return "\n".join(lines)
@@ -196,6 +195,11 @@ def _losses(found: Mapping[tuple[str, str], Figures], cores: int) -> str:
         for x in lost
     ]
     return "\n".join(lines)
+
+
+def _or_dash(figure: float, form: str) -> str:
+    """A figure as a cell has it: nobody may have looked."""
+    return "-" if math.isnan(figure) else format(figure, form)
 
 
 def _where(
