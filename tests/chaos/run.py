@@ -177,22 +177,13 @@ class Round:
         for key, value in (ALWAYS | {"spark.speculation": "true"}).items():
             words += ["--conf", f"{key}={value}"]
         for _ in range(TRIES):
-            with self._log.open("ab") as out:
-                process = subprocess.Popen(
-                    [sys.executable, "-m", "bucketstate", "move", *words],
-                    env=environment() | {"SPARK_LOCAL_IP": "127.0.0.1"} | self._python_path(),
-                    stdout=out,
-                    stderr=subprocess.STDOUT,
-                    start_new_session=True,
-                )
+            process = self._started([sys.executable, "-m", "bucketstate", "move", *words])
             began = time.monotonic()
             try:
                 while process.poll() is None and time.monotonic() - began < dies_after:
                     self._wait(0.2)
             finally:
-                if process.poll() is None:
-                    os.killpg(process.pid, signal.SIGKILL)
-                    process.wait(30)
+                if _killed(process):
                     dies_after = math.inf
             ends = {0: "moved", -signal.SIGKILL: "killed"}
             self._tally.moves[ends.get(process.returncode, "refused")] += 1
@@ -298,8 +289,11 @@ class Round:
         settings = json.dumps(ALWAYS | self._path() | self._variant.settings(self._buckets))
         command = [sys.executable, "-m", "tests.chaos.application", str(self._root)]
         command += [self._cluster.master, settings, *self._queries]
+        self._driver = self._started(command)
+
+    def _started(self, command: list[str]) -> subprocess.Popen[bytes]:
         with self._log.open("ab") as out:
-            self._driver = subprocess.Popen(
+            return subprocess.Popen(
                 command,
                 env=environment() | {"SPARK_LOCAL_IP": "127.0.0.1"} | self._python_path(),
                 stdout=out,
@@ -316,9 +310,8 @@ class Round:
         return {f"spark.executorEnv.{key}": value for key, value in self._python_path().items()}
 
     def _end_driver(self) -> None:
-        if self._driver is not None and self._driver.poll() is None:
-            os.killpg(self._driver.pid, signal.SIGKILL)
-            self._driver.wait(30)
+        if self._driver is not None:
+            _killed(self._driver)
         self._driver = None
 
     def _verify(self) -> None:
@@ -329,6 +322,15 @@ class Round:
                 if not report.ok:
                     raise WrongAnswerError(f"{name}: {report.to_dict()}")
                 self._tally.verified += 1
+
+
+def _killed(process: subprocess.Popen[bytes]) -> bool:
+    """Ends a process and all of its group, if it has not ended by itself."""
+    runs = process.poll() is None
+    if runs:
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait(30)
+    return runs
 
 
 def chaos(

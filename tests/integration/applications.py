@@ -9,11 +9,17 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from tests.integration.apps.counting import builder_options
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
 ROOT = Path(__file__).resolve().parents[2]
 APPS = Path(__file__).with_name("apps")
+
+QUIET = [part for k, v in builder_options().items() for part in ("--conf", f"{k}={v}")]
+SPARK_SUBMIT = str(Path(sys.executable).with_name("spark-submit"))
+SUBMIT = [SPARK_SUBMIT, "--master", "local[2]", *QUIET]
 
 
 def environment() -> dict[str, str]:

@@ -24,6 +24,7 @@ HDFS = "org.apache.spark.sql.execution.streaming.state.HDFSBackedStateStoreProvi
 ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
 PROVIDER = "spark.sql.streaming.stateStore.providerClass"
 PARTITIONS = "spark.sql.shuffle.partitions"
+BUCKETS = "spark.sql.streaming.stateStore.bucketed.numBuckets"
 FORMAT = "spark.sql.streaming.stateStore.checkpointFormatVersion"
 SINKS_HAVE_NAMES = "spark.sql.streaming.queryEvolution.enableSinkEvolution"
 

@@ -17,18 +17,12 @@ from bucketstate import EXTENSION_CLASS, PLUGIN_CLASS, jar_path
 from bucketstate.checkpoint import Checkpoint
 from bucketstate.registry import registry
 from tests.docs import DOCS
-from tests.integration.applications import APPS, ROOT, answer_of, environment
-from tests.integration.apps.counting import builder_options
+from tests.integration.applications import APPS, ROOT, SUBMIT, answer_of, environment
 from tests.kit.cases import at_night, cases
 from tests.kit.sparks import MANY_KEYS, NEEDS_EXTENSION
 
 PACKAGE = Path(bucketstate.__file__).parent
 PRESET = ROOT / "conf" / "spark-defaults.conf"
-
-
-QUIET = [part for k, v in builder_options().items() for part in ("--conf", f"{k}={v}")]
-SPARK_SUBMIT = str(Path(sys.executable).with_name("spark-submit"))
-SUBMIT = [SPARK_SUBMIT, "--master", "local[2]", *QUIET]
 
 
 def submit(*arguments: str) -> list[str]:

@@ -26,6 +26,7 @@ from bucketstate.errors import (
 from bucketstate.move import Report, plan
 from bucketstate.move.planning import Kind
 from tests.integration.moved_queries import (
+    BUCKETS,
     FORMAT,
     HDFS,
     OURS,
@@ -46,7 +47,6 @@ from tests.kit.cases import at_night, cases
 from tests.kit.sparks import MINOR
 from tests.kit.unloading import unload
 
-BUCKETS = "spark.sql.streaming.stateStore.bucketed.numBuckets"
 BY_NAME = {query.name: query for query in [*queries(), transforming(), ringing()]}
 PROVIDERS = {"hdfs": HDFS, "rocksdb": ROCKSDB}
 AVRO = {"spark.sql.streaming.stateStore.encodingFormat": "avro"}

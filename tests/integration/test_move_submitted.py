@@ -4,41 +4,22 @@ from __future__ import annotations
 
 import json
 import subprocess
-import sys
 from pathlib import Path
 
 from pyspark.sql import SparkSession
 
 from bucketstate import jar_path
 from bucketstate.checkpoint import Checkpoint
-from tests.integration.applications import environment
-from tests.integration.apps.counting import builder_options
-from tests.integration.moved_queries import (
-    HDFS,
-    OURS,
-    PARTITIONS,
-    PROVIDER,
-    Run,
-    feed,
-    queries,
-    read,
-    tree,
-)
+from tests.integration.applications import SUBMIT, environment
+from tests.integration.moved_queries import BUCKETS, HDFS, OURS, tree
+from tests.integration.test_move import BY_NAME, Twins, _settings
 from tests.kit.cases import at_night
 from tests.kit.unloading import unload
 
-BUCKETS = "spark.sql.streaming.stateStore.bucketed.numBuckets"
-
 
 def _submit(*words: str) -> subprocess.CompletedProcess[str]:
-    settings = [part for k, v in builder_options().items() for part in ("--conf", f"{k}={v}")]
     return subprocess.run(
-        [
-            str(Path(sys.executable).with_name("spark-submit")),
-            *("--master", "local[2]", *settings),
-            *("--class", "io.bucketstate.Move", str(jar_path())),
-            *words,
-        ],
+        [*SUBMIT, "--class", "io.bucketstate.Move", str(jar_path()), *words],
         env=environment(),
         capture_output=True,
         text=True,
@@ -50,16 +31,11 @@ def _submit(*words: str) -> subprocess.CompletedProcess[str]:
 def test_it_says_what_it_will_do_does_it_and_refuses_by_its_status(
     spark: SparkSession, tmp_path: Path
 ) -> None:
-    (query,) = (query for query in queries() if query.name == "agg")
-    history = Run(spark, query, tmp_path / "moved", tmp_path / "input", read)
-    twin = Run(spark, query, tmp_path / "twin", tmp_path / "input", read)
-    theirs = {PROVIDER: HDFS, PARTITIONS: "3"}
-    for batch in range(3):
-        feed(tmp_path / "input", batch)
-    history.run(theirs)
-    twin.run(theirs)
+    twins = Twins(spark, BY_NAME["agg"], tmp_path)
+    theirs = _settings(HDFS)
+    twins.go(theirs, theirs)
     unload(spark)
-    source, target = history.checkpoint, tmp_path / "target"
+    source, target = twins.moved.checkpoint, tmp_path / "target"
     before = tree(source)
     words = ["import", str(source), str(target), "--partitions", "2", "--buckets", "8"]
 
@@ -84,8 +60,6 @@ def test_it_says_what_it_will_do_does_it_and_refuses_by_its_status(
     for refused in (again, unknown):
         assert "\tat io.bucketstate" not in refused.stderr
 
-    feed(tmp_path / "input", 3)
-    history.on(target)
-    history.run({PROVIDER: OURS, PARTITIONS: "3", BUCKETS: "8"})
-    twin.run(theirs)
-    assert history.rows == twin.rows
+    twins.moved.on(target)
+    twins.go(_settings(OURS) | {BUCKETS: "8"}, theirs, batches=1)
+    twins.check()

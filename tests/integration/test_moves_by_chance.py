@@ -10,8 +10,8 @@ import pytest
 from pyspark.sql import functions as F  # noqa: N812
 
 from bucketstate.checkpoint import Checkpoint
-from tests.integration.moved_queries import FORMAT, OURS, PARTITIONS, PROVIDER, Moved
-from tests.integration.test_move import BUCKETS, Twins
+from tests.integration.moved_queries import BUCKETS, FORMAT, OURS, PARTITIONS, PROVIDER, Moved
+from tests.integration.test_move import Twins
 from tests.kit.cases import cases
 from tests.kit.session_settings import settings as session_settings
 

@@ -20,6 +20,7 @@ from bucketstate.cli import main
 from bucketstate.errors import RefusedMoveError
 from bucketstate.move import plan
 from tests.integration.moved_queries import (
+    BUCKETS,
     FORMAT,
     OURS,
     PARTITIONS,
@@ -33,7 +34,6 @@ from tests.integration.moved_queries import (
 from tests.integration.upserted_states import Kept, Wide, keep, widen
 from tests.kit.cases import at_night, cases
 
-BUCKETS = "spark.sql.streaming.stateStore.bucketed.numBuckets"
 SETTINGS = {PROVIDER: OURS, PARTITIONS: "3"}
 BY_NAME = {query.name: query for query in queries()}
 
