@@ -33,8 +33,10 @@ JARS := python/src/bucketstate/jars
 jar_of = $(JARS)/bucketstate-spark-$(1)_2.13-$(VERSION).jar
 JAR := $(call jar_of,$(SPARK))
 EVERY_JAR := $(foreach spark,$(SPARKS),$(call jar_of,$(spark)))
+# What sbt makes of it, here and by `make lint`.
+built_of = scala/target/spark-$(1)/scala-2.13/bucketstate-spark-$(1)_2.13-$(VERSION).jar
+EVERY_BUILT := $(foreach spark,$(SPARKS),$(call built_of,$(spark)))
 EVERY_VENV := $(SPARKS:%=.stamps/venv-%)
-LINT_SCALA := $(SPARKS:%=lint-scala-%)
 TYPED_ON := $(patsubst %,typed-on-%,$(filter-out $(NEWEST),$(SPARKS)))
 TABS_ON := $(SPARKS:%=tab-on-%)
 MOVES_ON := $(patsubst %,moves-on-%,$(filter-out $(NEWEST),$(SPARKS)))
@@ -66,7 +68,7 @@ MOVES_PYTESTS := $(addprefix tests/integration/,test_move.py test_moving.py test
   test_moved_on.py test_moves_by_chance.py test_repartitioned.py test_in_place.py test_partitions_of_a_session.py)
 ENGINE_PYTESTS := $(addprefix tests/integration/,test_operators.py test_queries.py test_stateful_queries.py test_transform_with_state.py test_cluster.py)
 
-.PHONY: help quick suite quick-stop newest-scala nightly coverage demo demo-tws demo-move test test-scala engines test-python test-sparks lint format jar package release try-release bench figures bench-memory bench-native bench-small-process bench-large bench-expiry bench-stateful bench-tws bench-move bench-live bench-first-batch moves queries sweep conformance conformance-short generate docs clean hdfs bench-many soak chaos bench-s3 moved-checkpoint nexmark ruff lint-python rooms environments $(LINT_SCALA) $(TYPED_ON) $(MOVES_ON) tab $(TABS_ON) outside-links
+.PHONY: help quick suite quick-stop newest-scala nightly coverage demo demo-tws demo-move test test-scala engines test-python test-sparks lint format jar package release try-release bench figures bench-memory bench-native bench-small-process bench-large bench-expiry bench-stateful bench-tws bench-move bench-live bench-first-batch moves queries sweep conformance conformance-short generate docs clean hdfs bench-many soak chaos bench-s3 moved-checkpoint nexmark ruff lint-python rooms environments lint-scala $(TYPED_ON) $(MOVES_ON) tab $(TABS_ON) outside-links
 
 ##@ Newcomers
 
@@ -106,7 +108,7 @@ format: $(VENV_STAMP) ## rewrite the sources in the project's format
 	$(BIN)/ruff check --config python/pyproject.toml --fix $(PY_ROOMS)
 	$(BIN)/ruff format --config python/pyproject.toml $(PY_ROOMS)
 
-lint: lint-python $(LINT_SCALA) ## check formatting, imports and types in both languages
+lint: lint-python lint-scala ## check formatting, imports and types in both languages
 
 ruff: $(VENV_STAMP)
 	$(BIN)/ruff check --config python/pyproject.toml $(PY_ROOMS)
@@ -115,19 +117,18 @@ ruff: $(VENV_STAMP)
 lint-python: ruff
 	$(BIN)/mypy --config-file python/pyproject.toml $(PY_ROOMS)
 
-# One after the other, because only one sbt may work in a folder; the one that waits for pyspark's jars is the last.
+# One sbt for all, because only one may work in a folder, and each has to start and load the build.
 # Compiled first, because scalafix compiles without -Werror, and what it compiled would be compiled again by the next.
-lint-scala-4.2: .stamps/tools
-	SPARK=4.2 scripts/sbt scalafmtCheckAll Test/compile "scalafixAll --check"
+# Packaged at last, because it is compiled: the jars are made of that.
+LINT_ON_4.2 := scalafmtCheckAll Test/compile "scalafixAll --check"
+LINT_ON_4.1 := core/scalafmtCheckAll core/compile "core/Compile/scalafix --check" conformance/scalafmtCheckAll
+LINT_ON_4.0 := $(LINT_ON_4.1)
+LINT_ON_4.3 := core/scalafmtCheckAll core/compile "core/Compile/scalafix --check"
 
-lint-scala-4.1: lint-scala-4.2
-	SPARK=4.1 scripts/sbt core/scalafmtCheckAll core/compile "core/Compile/scalafix --check" conformance/scalafmtCheckAll
-
-lint-scala-4.0: lint-scala-4.1
-	SPARK=4.0 scripts/sbt core/scalafmtCheckAll core/compile "core/Compile/scalafix --check" conformance/scalafmtCheckAll
-
-lint-scala-4.3: lint-scala-4.0 .stamps/venv-4.3
-	SPARK=4.3 scripts/sbt core/scalafmtCheckAll core/compile "core/Compile/scalafix --check"
+# The newest one is compiled against its pyspark's jars.
+lint-scala: .stamps/venv-$(NEWEST)
+	@SPARK=4.2 scripts/sbt $(LINT_ON_4.2) core/package \
+	  $(foreach spark,4.3 4.1 4.0,"onSpark $(spark)" $(LINT_ON_$(spark)) core/package)
 
 rooms: $(VENV_STAMP) ## count the files of each folder, the arrows between rooms and who knows the table; fail where it is too much
 	@$(PY) -m scripts.rooms
@@ -177,7 +178,7 @@ conformance: .stamps/tools ## run suites of Spark's own tests on this provider a
 conformance-short: .stamps/tools ## run the quick ones of Spark's suites while all that can leave memory leaves it with each batch
 	SPARK=$(CONFORMANCE_SPARK) BUCKETSTATE_SHORT_MEMORY=1 scripts/sbt "conformance/testOnly $(QUICK_SUITES)"
 
-coverage: $(VENV_STAMP) $(JAR) ## count the lines that the tests of both languages run: artifacts/coverage/index.md (as long as both one after the other)
+coverage: $(VENV_STAMP) $(JAR) ## count the lines that the tests of both languages run: artifacts/coverage/index.md (a little longer than make test)
 	@scripts/coverage
 
 outside-links: $(VENV_STAMP) ## ask for every page outside of the project that its pages link to; what cannot be reached from here is told
@@ -379,19 +380,27 @@ clean: ## remove everything that was built; the next run sets up again
 	@mkdir -p .stamps && touch $@
 
 # With the extra that `dev` names: pip takes pyspark[connect] for a package of its own, and without its version here it
-# fetches every newer Spark, 450 MB each, before it comes to this one.
+# fetches every newer Spark, 450 MB each, before it comes to this one. Bytecode is made of what is imported, when it is:
+# that of all packages takes a third of the time.
 .stamps/venv-%: python/pyproject.toml .stamps/tools
 	@echo "Setting up $(call venv_of,$*) with $(PYTHON) and Spark $(PYSPARK_$*) (once; Spark alone is about 450 MB)..."
 	@"$(PYTHON)" -m venv $(call venv_of,$*)
-	@$(call venv_of,$*)/bin/python -m pip install --disable-pip-version-check \
+	@$(call venv_of,$*)/bin/python -m pip install --disable-pip-version-check --no-compile \
 	  -e 'python[demo,docs,dev]' 'pyspark[connect]==$(PYSPARK_$*)'
 	@touch $@
 
 # Spark 4.3 is compiled against the jars of its pyspark.
-$(call jar_of,4.3): | .stamps/venv-4.3
+$(call built_of,4.3): | .stamps/venv-4.3
 
-$(EVERY_JAR): $(JARS)/bucketstate-spark-%_2.13-$(VERSION).jar: $(SCALA_SOURCES) | .stamps/tools
-	@echo "Building the provider's jar for Spark $* with sbt (again only when its sources change)..."
-	@SPARK=$* scripts/sbt core/package
+# sbt leaves a jar as it is whose content stays.
+$(EVERY_BUILT): $(SCALA_SOURCES) | .stamps/tools
+	@spark=$(patsubst scala/target/spark-%/scala-2.13/,%,$(dir $@)); \
+	echo "Building the provider's jar for Spark $$spark with sbt (again only when its sources change)..."; \
+	SPARK=$$spark scripts/sbt core/package
+	@touch $@
+
+# Its rule asks for the jar by the version, which make knows only while it looks for it.
+.SECONDEXPANSION:
+$(EVERY_JAR): $(JARS)/bucketstate-spark-%_2.13-$(VERSION).jar: $$(call built_of,$$*)
 	@mkdir -p $(JARS) && rm -f $(JARS)/bucketstate_*.jar $(JARS)/bucketstate-spark-$*_*.jar
-	@cp scala/target/spark-$*/scala-2.13/$(@F) $@ && touch $@
+	@cp $< $@

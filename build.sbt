@@ -189,4 +189,4 @@ lazy val s3 = (project in file("scala/s3"))
 
 lazy val root = (project in file("."))
   .aggregate(core, bench, conformance, hdfs, s3)
-  .settings(name := "bucketstate-root", publish / skip := true)
+  .settings(name := "bucketstate-root", publish / skip := true, commands += SparkBuild.onSpark)

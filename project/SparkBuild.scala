@@ -80,6 +80,12 @@ object SparkBuild {
       sys.error(s"-Dspark=$other: there is no build for it, only for ${Minors.mkString(", ")}.")
   }
 
+  /** Goes to another minor version in an sbt that runs, which need not start again: `onSpark 4.1`. */
+  val onSpark: Command = Command.single("onSpark") { (state, minor) =>
+    sys.props("spark") = minor
+    "reload" :: state
+  }
+
   private def minorOf(version: String): String = version.split('.').take(2).mkString(".")
 
   /** sbt brings them itself, and two of one class are not what a user has. */
