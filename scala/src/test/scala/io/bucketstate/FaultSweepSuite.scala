@@ -47,7 +47,7 @@ abstract class FaultSweep(
   private type Model = ExpiryModel[(Long, String), (Long, String)]
 
   private val all = sys.env.contains("BUCKETSTATE_SWEEP")
-  private val sampled = 8
+  private val sampled = 4
   private val batches = 14
 
   private def settings(kind: Kind): Seq[(String, String)] = Seq(
@@ -76,11 +76,11 @@ abstract class FaultSweep(
   } {
     def run(fault: Option[(Int, CallFault)]) =
       ShortMemory.when(kind.short)(runWith(kind, fault))
+    lazy val calls = run(None)
 
     test(
       s"${kind.name}: the history without a fault takes snapshots, merges, deletes and restarts"
     ) {
-      val calls = run(None)
       assert(calls.exists(_.matches("publish .*\\.manifest")))
       assert(calls.exists(_.matches("publish .*\\.sst")))
       assert(calls.exists(_.matches("delete .*\\.sst")))
@@ -98,7 +98,7 @@ abstract class FaultSweep(
       )
     )
       test(s"${kind.name}: any call $name") {
-        val count = run(None).size
+        val count = calls.size
         val chosen =
           if (all) 1 to count
           else new Random(name.hashCode.toLong).shuffle((1 to count).toList).take(sampled).sorted

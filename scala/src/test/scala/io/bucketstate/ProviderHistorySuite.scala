@@ -11,6 +11,7 @@ import io.bucketstate.record.{Expiry, TimedValue}
 import io.bucketstate.testkit.ProviderHarness._
 import io.bucketstate.testkit.{
   BusyThreads,
+  EngineUnderTest,
   ExpiryModel,
   ProviderHarness,
   Seeds,
@@ -71,7 +72,11 @@ class ProviderHistorySuite extends TidySuite {
 
   /** `make sweep` has many more of them run. */
   private val seeds = sys.env.get("BUCKETSTATE_HISTORIES").fold(1)(_.toInt)
-  private val (long, brief) = (Seeds.of(1200, 3000), Seeds.of(700, 1500)) // steps of a history
+
+  /** Steps of a history; with the second engine each takes longer. */
+  private val (long, brief) =
+    if (EngineUnderTest.isRocksDb) (Seeds.of(600, 3000), Seeds.of(350, 1500))
+    else (Seeds.of(1200, 3000), Seeds.of(700, 1500))
 
   for {
     (name, conf) <- settings

@@ -80,10 +80,11 @@ class SeveralActionsSuite extends TidySuite with Queries with Eventually {
 
   for {
     (format, isCached, batches) <-
-      Seq(("2", false, 60), ("1", true, 16), ("2", true, 16), ("1", false, 16)).take(Seeds.of(1, 4))
+      Seq(("2", false, 24), ("2", false, 60), ("1", true, 16), ("2", true, 16), ("1", false, 16))
+        .take(Seeds.of(1, 5))
   } {
     val cached = if (isCached) "cached" else "not cached"
-    test(s"each batch finds the state in memory, in checkpoint format $format, $cached") {
+    test(s"each of $batches batches finds the state in memory, in format $format, $cached") {
       withSession(
         CheckpointFormat -> format,
         "spark.sql.streaming.minBatchesToRetain" -> "2",

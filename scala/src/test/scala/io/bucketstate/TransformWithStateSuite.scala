@@ -11,7 +11,7 @@ import org.apache.spark.sql.execution.streaming.runtime.MemoryStream
 import org.apache.spark.sql.streaming._
 import org.apache.spark.sql.{Dataset, Encoders, SparkSession}
 
-import io.bucketstate.testkit.{Queries, ShortMemory, TidySuite}
+import io.bucketstate.testkit.{Queries, Seeds, ShortMemory, TidySuite}
 
 /** `transformWithState` of Scala with every kind of state and timers, with restarts in the middle. */
 class TransformWithStateSuite extends TidySuite with Queries {
@@ -51,7 +51,7 @@ class TransformWithStateSuite extends TidySuite with Queries {
       .transformWithState(new Following, TimeMode.EventTime(), OutputMode.Update())
   }
 
-  for (format <- Seq("1", "2"))
+  for (format <- Seq("2", "1").take(Seeds.of(1, 2)))
     test(
       s"values, lists, maps and timers go on from the checkpoint, in checkpoint format $format"
     ) {

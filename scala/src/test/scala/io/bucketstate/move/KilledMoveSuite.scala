@@ -31,7 +31,7 @@ class KilledMoveSuite extends TidySuite with CountsToMove {
       val files = unharmed.output.linesIterator.collectFirst { case Published(n) => n.toInt }.get
       val expected = read(spark, whole)
       assert(expected.keys == Keys)
-      for (last <- Seeds.oneOf(14, 1 to files, 3)) {
+      for (last <- Seeds.oneOf(28, 1 to files, 3)) {
         val target = folder.resolve(s"target-$last")
         val died = move(target, last)
         val what = s"file $last of $files"

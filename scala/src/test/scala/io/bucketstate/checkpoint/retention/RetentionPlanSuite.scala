@@ -20,7 +20,7 @@ import io.bucketstate.checkpoint.io.{
 import io.bucketstate.checkpoint.recovery.RecoveryPlan
 import io.bucketstate.checkpoint.run.{Run, RunFile, VersionSpan}
 import io.bucketstate.checkpoint.snapshot.CompactionPlan
-import io.bucketstate.testkit.TidySuite
+import io.bucketstate.testkit.{Seeds, TidySuite}
 
 /** Random histories of snapshots, merges, losing attempts, retention and pinned versions, over file names alone. */
 @Slow
@@ -174,7 +174,7 @@ class RetentionPlanSuite extends TidySuite {
 
   for {
     ids <- Seq(false, true)
-    seed <- 1 to 40
+    seed <- 1 to Seeds.of(8)
   } test(s"every retained version stays loadable, ids=$ids, seed $seed") {
     val history = new History(new Random(seed.toLong), ids)
     for (_ <- 1 to 300) history.step()
@@ -182,7 +182,7 @@ class RetentionPlanSuite extends TidySuite {
 
   for {
     ids <- Seq(false, true)
-    seed <- 1 to 40
+    seed <- 1 to Seeds.of(8)
   } test(
     s"every pinned version stays loadable, and goes when it is dropped, ids=$ids, seed $seed"
   ) {

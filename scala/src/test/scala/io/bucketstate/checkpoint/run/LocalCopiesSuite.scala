@@ -17,7 +17,7 @@ import io.bucketstate.checkpoint.sst.SstOptions
 import io.bucketstate.config.ConfigKey
 import io.bucketstate.error.{CorruptException, MissingException, UnavailableException}
 import io.bucketstate.record.Record
-import io.bucketstate.testkit.{TidySuite, _}
+import io.bucketstate.testkit.{Seeds, TidySuite, _}
 
 /** Copies of a remote checkpoint's runs that change or go while they are read, and a disk that has no room for them. */
 @Slow
@@ -119,7 +119,8 @@ class LocalCopiesSuite extends TidySuite {
       }
       reading.use { readers =>
         ask(readers)
-        for (place <- right.indices) {
+        val places = Seeds.oneOf(5, right.indices, 1)
+        for (place <- places) {
           Damage.at(copy, place)
           ask(readers)
           Files.write(copy, right)
@@ -127,13 +128,13 @@ class LocalCopiesSuite extends TidySuite {
         // Where it cannot be fetched again.
         store.put(file.name, right.map(b => (b ^ 1).toByte))
         var told = 0
-        for (place <- right.indices) {
+        for (place <- places) {
           Damage.at(copy, place)
           try ask(readers)
           catch { case _: CorruptException => told += 1 }
           Files.write(copy, right)
         }
-        assert(told > right.length / 2, "all but what is read once")
+        assert(told > places.size / 2, "all but what is read once")
       }
     }
   }

@@ -76,7 +76,7 @@ class CompactionSuite extends TidySuite {
       .get
   }
 
-  for (seed <- 1 to 10)
+  for (seed <- 1 to Seeds.of(4))
     test(s"whenever a compaction runs, the runs hold the state of their version, seed $seed") {
       val random = new Random(seed.toLong)
       withRoom(1 + random.nextInt(4)) { (room, store) =>
@@ -102,7 +102,7 @@ class CompactionSuite extends TidySuite {
       }
     }
 
-  for (seed <- 1 to 5)
+  for (seed <- 1 to Seeds.of(2))
     test(s"whole runs count the keys that nobody has counted, seed $seed") {
       val random = new Random(seed.toLong)
       def isCounted(version: Long) = version % (1 + seed % 3) > 0

@@ -18,6 +18,7 @@ import io.bucketstate.record.RecordSink
 import io.bucketstate.testkit.{
   Changes,
   MemoryFileStore,
+  Seeds,
   SnapshotRoom,
   TempFolder,
   TidySuite,
@@ -41,7 +42,7 @@ class SnapshotterSuite extends TidySuite {
     room.commit(changes(random).filter { case (k, v) => v.isDefined || now.contains(k) }: _*)
   }
 
-  for (seed <- 1 to 12)
+  for (seed <- 1 to Seeds.of(6))
     test(s"whatever goes into a snapshot, its runs hold the state of its version, seed $seed") {
       val random = new Random(seed.toLong)
       TempFolder.use { folder =>

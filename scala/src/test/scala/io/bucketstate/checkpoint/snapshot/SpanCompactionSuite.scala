@@ -11,7 +11,7 @@ import io.bucketstate.background.WorkGate
 import io.bucketstate.checkpoint.io.{Attempt, CheckpointFiles, FileStore, ManifestName}
 import io.bucketstate.checkpoint.manifest.{Manifest, Manifests}
 import io.bucketstate.checkpoint.run.Run
-import io.bucketstate.testkit.{MemoryFileStore, SnapshotRoom, TempFolder, TidySuite}
+import io.bucketstate.testkit.{MemoryFileStore, Seeds, SnapshotRoom, TempFolder, TidySuite}
 
 /** States that are merged by spans of buckets, because they are larger than what is merged at a time. */
 @Slow
@@ -73,7 +73,7 @@ class SpanCompactionSuite extends TidySuite {
     places.groupBy(identity).values.map(_.size).maxOption.getOrElse(0)
   }
 
-  for (seed <- 1 to 20)
+  for (seed <- 1 to Seeds.of(5))
     test(s"whenever spans are merged, the runs hold the state of their version, seed $seed") {
       val random = new Random(seed.toLong)
       val store = new MemoryFileStore
