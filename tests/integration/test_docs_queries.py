@@ -15,7 +15,7 @@ from bucketstate import stateful
 from bucketstate.testing import compare
 from tests.docs import DOCS, run_blocks
 from tests.integration.streams import Streamed, start, write_batches
-from tests.kit.cases import at_night
+from tests.kit.cases import at_night, cases
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -232,7 +232,7 @@ def clicks() -> list[list[dict[str, Any]]]:
 
 
 @pytest.mark.timeout(300)
-@pytest.mark.parametrize("name", ["counts", "sessions", "pages", "silence"])
+@pytest.mark.parametrize("name", cases(["counts", "silence"], ["sessions", "pages"]))
 def test_what_was_by_hand_and_is_typed_put_out_the_same(
     bucketstate_spark: SparkSession, tmp_path: Path, name: str
 ) -> None:

@@ -9,6 +9,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
+from itertools import cycle, product
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
@@ -21,6 +22,7 @@ from bucketstate.stateful.codec.kept import SCHEMA as STORED
 from bucketstate.testing import compare
 from tests.integration.streams import EVENTS, SCHEMA, Streamed, events, start, write_batches
 from tests.kit import columns
+from tests.kit.cases import cases
 from tests.kit.session_settings import settings
 from tests.kit.sparks import MANY_KEYS, MINOR
 
@@ -223,8 +225,16 @@ def _fails(batch: list[dict[str, Any]]) -> bool:
     return any(e["key"] == "k7" and e["at"] > late for e in batch)
 
 
-@pytest.mark.parametrize("fn", [columns.Alone, *columns.EVERY])
-@pytest.mark.parametrize("many_keys", [True, False], ids=["many", "alone"])
+FUNCTIONS = [columns.Alone, *columns.EVERY]
+
+
+@pytest.mark.parametrize(
+    ("fn", "many_keys"),
+    cases(
+        list(zip(FUNCTIONS, cycle([True, False]), strict=False)),
+        list(product(FUNCTIONS, [True, False])),
+    ),
+)
 def test_functions_over_columns_answer_as_the_harness(
     spark: SparkSession, fn: Any, many_keys: bool
 ) -> None:

@@ -25,6 +25,7 @@ from tests.integration.test_checkpoint import (
     written,
 )
 from tests.integration.test_checkpoint import session as session
+from tests.kit.cases import cases
 from tests.kit.values.own_types import spark_hash, stored_key
 
 if TYPE_CHECKING:
@@ -46,6 +47,8 @@ KINDS: list[tuple[Callable[[DataFrame], DataFrame], str, list[str], bool]] = [
 ]
 """Queries, and whether Spark distributes rows by the whole key of their state."""
 
+FEW = [kind for kind in KINDS if kind[0] in (windowed, typed_keys, joined)]
+
 
 def found_again(found: Checkpoint, table: pa.Table, **how: Any) -> None:
     """Each key of the state, or each grouping key, with all that is kept for it."""
@@ -59,7 +62,11 @@ def found_again(found: Checkpoint, table: pa.Table, **how: Any) -> None:
     assert rows
 
 
-@pytest.mark.parametrize(("query", "mode", "stores", "whole"), KINDS, ids=lambda k: str(k)[:24])
+@pytest.mark.parametrize(
+    ("query", "mode", "stores", "whole"),
+    cases(FEW, KINDS),
+    ids=lambda k: getattr(k, "__name__", str(k)[:24]),
+)
 @pytest.mark.usefixtures("snapshots")
 def test_every_key_is_found(
     session: SparkSession,

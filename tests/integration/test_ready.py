@@ -116,7 +116,7 @@ CASES: dict[str, Case] = {
     ),
 }
 
-FEW = ["reduce", "sliding unevenly, with changes", "sessions", "duplicates"]
+FEW = ["sliding unevenly, with changes", "sessions"]
 
 
 @pytest.mark.parametrize("case", cases(FEW, list(CASES)))

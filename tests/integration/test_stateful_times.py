@@ -7,6 +7,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from datetime import UTC, datetime
+from itertools import cycle, product
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -44,7 +45,14 @@ if TYPE_CHECKING:
 
 ZONE = "spark.sql.session.timeZone"
 ROOT = Path(__file__).resolve().parents[2]
-operators = pytest.mark.parametrize("operator", ["applyInPandasWithState", "transformWithState"])
+OPERATORS = ["applyInPandasWithState", "transformWithState"]
+operators = pytest.mark.parametrize("operator", cases(OPERATORS[1:], OPERATORS))
+TURNS = [
+    ("Europe/Berlin", 0, SHAPES[0]),
+    ("America/New_York", 0, SHAPES[1]),
+    ("Australia/Lord_Howe", 0, SHAPES[2]),
+    ("Europe/Berlin", 1, SHAPES[2]),
+]
 
 
 @pytest.fixture
@@ -55,15 +63,12 @@ def zone(request: pytest.FixtureRequest, spark: SparkSession) -> Iterator[str]:
 
 
 @pytest.mark.timeout(600)
-@operators
 @pytest.mark.parametrize(
-    ("zone", "turn", "made"),
-    [
-        ("Europe/Berlin", 0, SHAPES[0]),
-        ("America/New_York", 0, SHAPES[1]),
-        ("Australia/Lord_Howe", 0, SHAPES[2]),
-        ("Europe/Berlin", 1, SHAPES[2]),
-    ],
+    ("zone", "turn", "made", "operator"),
+    cases(
+        [(*turn, op) for turn, op in zip(TURNS, cycle(OPERATORS), strict=False)],
+        [(*turn, op) for turn, op in product(TURNS, OPERATORS)],
+    ),
     indirect=["zone"],
 )
 def test_a_change_of_the_clock_changes_nothing(
@@ -86,8 +91,13 @@ def test_a_change_of_the_clock_changes_nothing(
     assert fired == [newest + GAP, newest + GAP + MINUTE]
 
 
-@operators
-@pytest.mark.parametrize("extension", ["false", "true"])
+@pytest.mark.parametrize(
+    ("operator", "extension"),
+    cases(
+        list(zip(OPERATORS, ["false", "true"], strict=True)),
+        list(product(OPERATORS, ["false", "true"])),
+    ),
+)
 def test_whole_numbers_beside_nulls_come_as_they_are(
     spark: SparkSession, operator: Operator, extension: str
 ) -> None:

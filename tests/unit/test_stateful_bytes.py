@@ -19,6 +19,7 @@ from hypothesis import strategies as st
 from bucketstate import stateful
 from bucketstate.stateful import Keys, ListState, MapState, MigrationError, State, ValueState
 from bucketstate.testing import Harness
+from tests.kit.cases import examples
 
 ROW = [{"key": "a"}]
 OPERATORS: list[Any] = ["applyInPandasWithState", "transformWithState"]
@@ -59,7 +60,7 @@ LEAVES: list[Shape] = [
 
 
 @seed(5)
-@settings(database=None, max_examples=150)
+@settings(database=None, max_examples=examples(50))
 @given(
     st.sampled_from(LEAVES),
     st.sampled_from(SHAPES),

@@ -16,6 +16,7 @@ from bucketstate.stateful import DefinitionError, MigrationError, State, WrongTy
 from bucketstate.stateful.codec.document import Clock
 from bucketstate.stateful.run.operators import Operator
 from bucketstate.testing import Harness
+from tests.kit.cases import examples
 from tests.kit.stateful import Out
 from tests.kit.values import classes
 from tests.kit.values.classes import AsDataclass, Closed, Opened, Person, Point, Price
@@ -28,7 +29,7 @@ OPERATORS: list[Operator] = ["applyInPandasWithState", "transformWithState"]
 @pytest.mark.parametrize("operator", OPERATORS)
 @pytest.mark.parametrize("kind", classes.KINDS)
 @seed(7)
-@settings(database=None, max_examples=25)
+@settings(database=None, max_examples=examples(10))
 @given(values=classes.fields())
 def test_a_class_of_each_kind_comes_back_from_state_output_and_rows(
     kind: Any, operator: Operator, values: dict[str, Any]

@@ -32,6 +32,7 @@ from bucketstate.stateful import (
 from bucketstate.stateful.codec.ddl import parse_ddl
 from bucketstate.stateful.run import operators
 from bucketstate.testing import Harness
+from tests.kit.cases import examples
 from tests.kit.scripted_parts import OPERATIONS, Scripted, Step
 from tests.kit.stateful import Out, Total
 
@@ -51,7 +52,7 @@ START = datetime(2024, 3, 1, tzinfo=UTC)
 @pytest.mark.parametrize("timeout", ["event", "processing"])
 def test_both_operators_answer_alike(timeout: Timeout) -> None:
     @seed(14)
-    @settings(database=None, max_examples=40)
+    @settings(database=None, max_examples=examples(12))
     @given(st.integers(0, 2**32))
     def run(number: int) -> None:
         chance = random.Random(number)

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from bucketstate import stateful
 from bucketstate.stateful import DefinitionError, MapState, State, ValueState, WrongTypeError
 from bucketstate.testing import Harness
+from tests.kit.cases import examples
 
 ROW = [{"key": "a"}]
 
@@ -230,7 +231,7 @@ ALIKE: list[Callable[[Any], Any]] = [
 
 
 @seed(3)
-@settings(database=None, max_examples=120)
+@settings(database=None, max_examples=examples(40))
 @given(st.sampled_from(sorted(VALUES)), st.sampled_from(ALIKE), st.data())
 def test_each_value_is_refused_or_comes_back_as_the_same_type(
     name: str, other: Callable[[Any], Any], data: st.DataObject

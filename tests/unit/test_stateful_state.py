@@ -28,6 +28,7 @@ from bucketstate.stateful import (
     WrongTypeError,
 )
 from bucketstate.testing import Harness
+from tests.kit.cases import examples
 
 ROW = [{"key": "a"}]
 BERLIN = ZoneInfo("Europe/Berlin")
@@ -98,7 +99,7 @@ wides = st.builds(
 
 
 @seed(7)
-@settings(database=None, max_examples=60)
+@settings(database=None, max_examples=examples(20))
 @given(wides)
 def test_what_is_stored_comes_back(value: Wide) -> None:
     seen: list[Any] = []

@@ -22,6 +22,7 @@ from bucketstate import stateful
 from bucketstate.stateful import DefinitionError, ListState, MapState, State, WrongTypeError
 from bucketstate.stateful.run.operators import Operator
 from bucketstate.testing import Harness
+from tests.kit.cases import examples
 from tests.kit.stateful import Out, Total
 from tests.kit.values.typed import Colour, Typed, UserId, typed
 
@@ -47,7 +48,7 @@ class Parts:
 @pytest.mark.slow
 @pytest.mark.parametrize("operator", OPERATORS)
 @seed(11)
-@settings(database=None, max_examples=40)
+@settings(database=None, max_examples=examples(15))
 @given(value=typed())
 def test_every_type_comes_back_from_state_and_output(operator: Operator, value: Typed) -> None:
     written: list[Parts] = []

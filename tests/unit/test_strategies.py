@@ -18,6 +18,7 @@ from bucketstate.errors import MissingLibraryError
 from bucketstate.stateful import DefinitionError, State
 from bucketstate.stateful.codec.hints import struct_of_record
 from bucketstate.testing import Harness, rows_of
+from tests.kit.cases import examples
 from tests.kit.stateful import Total
 from tests.kit.values import classes
 
@@ -68,7 +69,7 @@ def test_every_hint(row: Every) -> None:
 
 
 @pytest.mark.parametrize("kind", classes.KINDS)
-@settings(max_examples=25)
+@settings(max_examples=examples(10))
 @given(data=st.data())
 def test_classes_of_each_kind(kind: Any, data: st.DataObject) -> None:
     row = data.draw(rows_of(kind))

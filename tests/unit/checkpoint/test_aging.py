@@ -13,11 +13,12 @@ from hypothesis import strategies as st
 
 from bucketstate.checkpoint import Checkpoint
 from tests.kit.aging import Aging, Record
+from tests.kit.cases import examples
 from tests.kit.checkpoints import NEVER, Row
 from tests.unit.checkpoint.test_state import SMALL, rows, values
 
 EXAMPLES = settings(
-    max_examples=30,
+    max_examples=examples(10),
     derandomize=True,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )

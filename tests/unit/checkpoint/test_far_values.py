@@ -26,6 +26,7 @@ from bucketstate.checkpoint.spark.python_values import (
 )
 from bucketstate.cli.terminal.rows import as_json
 from bucketstate.errors import InvalidArgumentError
+from tests.kit.cases import examples
 from tests.kit.checkpoints import Built
 from tests.kit.values import of_spark
 from tests.kit.values.far import DAYS, TEXTS, TIMES, built
@@ -83,7 +84,7 @@ def test_a_time_is_found_again(number: int, zoned: bool) -> None:
     assert micros_of(text, zoned=zoned) == number
 
 
-@settings(max_examples=30)
+@settings(max_examples=examples(10))
 @given(st.data())
 def test_what_python_has_is_as_pyarrow_has_it(data: st.DataObject) -> None:
     schema = data.draw(of_spark.schemas())

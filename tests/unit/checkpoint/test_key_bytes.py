@@ -11,6 +11,7 @@ from pyspark.sql import types as T  # noqa: N812
 
 from bucketstate.checkpoint.format.slices import Slices
 from bucketstate.errors import InvalidArgumentError, NewerFormatError
+from tests.kit.cases import examples
 from tests.kit.checkpoints import bucket_of
 from tests.kit.rows import compact_row, raw_row, unsafe_row
 from tests.kit.values import of_spark
@@ -85,7 +86,7 @@ PLAIN = st.sampled_from(
 KEYED = PLAIN | PLAIN.map(T.ArrayType) | of_spark.schemas(PLAIN, 3)
 
 
-@settings(max_examples=40, derandomize=True)
+@settings(max_examples=examples(15), derandomize=True)
 @given(st.data())
 def test_rows_are_those_of_spark_s_writers(data: st.DataObject) -> None:
     """Against rows that are made one by one in the tests' own way."""

@@ -15,6 +15,7 @@ from bucketstate.checkpoint.format.records import MERGE, PUT, REMOVE
 from bucketstate.checkpoint.format.storage import Folder
 from bucketstate.checkpoint.store.state import read_changes, read_state
 from bucketstate.checkpoint.store.store import Store
+from tests.kit.cases import examples
 from tests.kit.checkpoints import changelog
 
 CHANGE = st.tuples(st.sampled_from([PUT, REMOVE, MERGE]), st.binary(max_size=4))
@@ -34,7 +35,7 @@ def write(model: dict[bytes, bytes], version: dict[bytes, tuple[int, bytes]]) ->
 
 @pytest.mark.slow
 @settings(
-    max_examples=100,
+    max_examples=examples(30),
     derandomize=True,
     suppress_health_check=[HealthCheck.function_scoped_fixture],
 )

@@ -19,6 +19,7 @@ from bucketstate.errors import (
     MissingFileError,
 )
 from tests.kit.aging import Aging
+from tests.kit.cases import examples
 from tests.kit.checkpoints import Built, Row
 from tests.kit.storage.far_files import FarFiles
 from tests.unit.checkpoint import test_aging, test_lists, test_variables
@@ -154,7 +155,7 @@ def test_values_of_state_variables(tmp_path: Path) -> None:
 
 
 @settings(
-    max_examples=15,
+    max_examples=examples(5),
     derandomize=True,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
@@ -174,7 +175,7 @@ def test_keys_that_expired(tmp_path: Path, versions: list[Any]) -> None:
 
 
 @settings(
-    max_examples=30,
+    max_examples=examples(10),
     derandomize=True,
     suppress_health_check=[HealthCheck.function_scoped_fixture],
 )

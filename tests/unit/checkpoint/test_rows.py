@@ -16,6 +16,7 @@ from pyspark.sql import types as T  # noqa: N812
 from bucketstate.checkpoint.format.slices import Slices
 from bucketstate.checkpoint.spark.keys import buckets_of, list_decoder
 from bucketstate.errors import CheckpointError
+from tests.kit.cases import examples
 from tests.kit.checkpoints import bucket_of
 from tests.kit.rows import compact_row, raw_row, unsafe_row, varint
 from tests.kit.values.of_spark import expected, rows, schemas
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 EXAMPLES = settings(
-    max_examples=150, suppress_health_check=[HealthCheck.too_slow], derandomize=True
+    max_examples=examples(50), suppress_health_check=[HealthCheck.too_slow], derandomize=True
 )
 KEY = T.StructType(
     [

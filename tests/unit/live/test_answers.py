@@ -23,7 +23,7 @@ from bucketstate.live import Live
 from bucketstate.live.held import Held
 from bucketstate.live.partition import Partition
 from tests.kit.aging import Aging
-from tests.kit.cases import ALL
+from tests.kit.cases import examples
 from tests.kit.checkpoints import Built, bucket_of, changelog, manifest, manifest_members, run_file
 from tests.kit.storage.far_files import FarFiles
 from tests.unit.checkpoint import test_aging, test_golden_keys, test_lists, test_variables
@@ -31,7 +31,7 @@ from tests.unit.checkpoint.test_state import grown
 from tests.unit.live.following import KEYS, Hashed, agrees, hashed, values_of
 
 EXAMPLES = settings(
-    max_examples=100 if ALL else 12,
+    max_examples=examples(12),
     derandomize=True,
     deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],

@@ -28,7 +28,7 @@ from bucketstate.errors import (
 )
 from bucketstate.live import Live
 from bucketstate.live.following import Follower
-from tests.kit.cases import ALL
+from tests.kit.cases import examples
 from tests.kit.storage.far_files import FarFiles
 from tests.unit.checkpoint import test_in_place
 from tests.unit.checkpoint.test_repartition import recorded
@@ -441,7 +441,7 @@ STEPS = st.lists(
 
 @pytest.mark.slow
 @settings(
-    max_examples=100 if ALL else 8,
+    max_examples=examples(8),
     derandomize=True,
     deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],

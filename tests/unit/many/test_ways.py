@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from bucketstate import stateful
 from bucketstate.stateful import Keys
 from bucketstate.testing import Harness
+from tests.kit.cases import examples
 from tests.kit.columns import EVERY, SCHEMA, Alone, Report
 
 pytestmark = pytest.mark.usefixtures("few")
@@ -61,7 +62,7 @@ def ran(fn: Any, given: list[list[dict[str, Any]]], **options: Any) -> Any:
     return output, {key: stored.row for key, stored in harness._stored.items()}
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(20))
 @given(batches(), st.integers(0, 1000))
 def test_many_keys_and_one_in_a_call(given: list[list[dict[str, Any]]], seed: int) -> None:
     expected = ran(Alone(), given, many_keys=False)
@@ -69,7 +70,7 @@ def test_many_keys_and_one_in_a_call(given: list[list[dict[str, Any]]], seed: in
 
 
 @pytest.mark.parametrize("fn", EVERY)
-@settings(max_examples=25)
+@settings(max_examples=examples(8))
 @given(given=batches(), seed=st.integers(0, 1000))
 def test_columns_of_every_library(fn: Any, given: list[list[dict[str, Any]]], seed: int) -> None:
     """The harness itself holds many keys in a call against one."""

@@ -21,6 +21,7 @@ from hypothesis import strategies as st
 from bucketstate import stateful
 from bucketstate.stateful.codec.instants import EPOCH
 from bucketstate.testing import Harness
+from tests.kit.cases import examples
 from tests.unit.ready.rows import BESIDE, DELAY, MINUTE, SCHEMA, Row, at, batches, row
 
 TOTALS: dict[str, stateful.Aggregate] = {
@@ -129,7 +130,7 @@ def whole(time: datetime) -> datetime:
     return time.replace(microsecond=time.microsecond // 1000 * 1000)
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(20))
 @given(batches(), st.integers(0, 1000))
 def test_reduce(given: list[list[Row]], seed: int) -> None:
     seen: dict[Any, list[Row]] = defaultdict(list)
@@ -142,7 +143,7 @@ def test_reduce(given: list[list[Row]], seed: int) -> None:
     alike(ran(stateful.reduce(TOTALS), given, seed=seed), [*expected, []])
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(20))
 @given(batches(), st.integers(0, 1000), st.sampled_from([10, 15, 7]), st.booleans())
 def test_windows(given: list[list[Row]], seed: int, slide: int, final: bool) -> None:
     length, offset = 15, 4
@@ -187,7 +188,7 @@ def windowed(window: tuple[Any, datetime], rows: list[Row], length: int) -> Row:
     return {"k": key, "window": (begin, begin + length * MINUTE), **totals(rows)}
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(20))
 @example([[row("a", 81, name="b")], [row("a", 71)], [row("a", 80), row("a", 100)]], 0)
 @example([[row("a", 0) | {"at": at(0) - BESIDE[0] / 2}, row("b", 19)], [row("b", 20)]], 0)
 @given(batches(), st.integers(0, 1000))
@@ -241,7 +242,7 @@ def test_a_session_that_ends_within_a_millisecond() -> None:
     assert plain(made) == plain({"k": "a", "session": (begun, begun + 9 * MINUTE), "n": 2})
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(20))
 @given(batches(), st.integers(0, 1000))
 def test_latest(given: list[list[Row]], seed: int) -> None:
     newest: dict[Any, Row] = {}
@@ -256,7 +257,7 @@ def test_latest(given: list[list[Row]], seed: int) -> None:
     alike(ran(stateful.latest("at"), given, seed=seed), [*expected, []])
 
 
-@settings(max_examples=80)
+@settings(max_examples=examples(25))
 @given(batches(), st.integers(0, 1000), st.sampled_from([1, 2, 5]))
 def test_rate_limit(given: list[list[Row]], seed: int, limit: int) -> None:
     """Beside a bucket of tokens."""
