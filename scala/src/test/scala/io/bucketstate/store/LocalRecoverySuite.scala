@@ -131,6 +131,29 @@ class LocalRecoverySuite extends TidySuite with Eventually {
       }
     }
 
+  test("a store that is closed while its database leaves what it holds has nothing to warn of") {
+    withMachine(withIds = false) { machine =>
+      // RocksDB gathers there what is left; before that it writes down what it has in memory.
+      def isLeaving = machine.folders("db-").exists(db => Files.exists(db.resolve("leaving.tmp")))
+      var timesSeen = 0
+      val warnings = Warnings.during("io.bucketstate") {
+        for (turn <- 1 to 10) {
+          val before = machine.folders("local-")
+          val values = (0 until 2000).map(n => s"key $n" -> Option(s"$turn " * 200))
+          (1 to 3).foreach(_ => machine.batch(values: _*))
+          eventually(interval(Span(1, Millis))) {
+            assert(isLeaving || machine.folders("local-") != before)
+          }
+          if (isLeaving) timesSeen += 1
+          machine.restart(close = true)
+        }
+      }
+      assert(warnings.isEmpty)
+      assert(timesSeen > 0)
+      assert(machine.contents == machine.model)
+    }
+  }
+
   test("nothing is left in a folder that goes with the store") {
     TempFolder.use { folder =>
       val harness = new StoreHarness(new NioFileStore(folder.resolve("store")), folder)

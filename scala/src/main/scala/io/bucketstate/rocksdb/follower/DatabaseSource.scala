@@ -68,12 +68,18 @@ private[bucketstate] final class DatabaseSource(
         throw failure
     }
 
-  /** Leaves what a database holds to a later one. It is not needed, so whatever stands in the way stops nothing. */
-  def leave(database: StateDatabase, version: WrittenVersion): Unit =
+  /**
+   * Leaves what a database holds to a later one. It is not needed, so whatever stands in the way stops nothing.
+   *
+   * @param isClosed whether the store was closed meanwhile, which ends what RocksDB writes
+   */
+  def leave(database: StateDatabase, version: WrittenVersion, isClosed: () => Boolean): Unit =
     try databases.leave(database, version)
     catch {
       case NonFatal(e) =>
-        log.warn(s"Version ${version.version} of ${folder.location} is not left on this machine", e)
+        val what = s"Version ${version.version} of ${folder.location} is not left on this machine"
+        if (isClosed()) log.info(s"$what: its store was closed before it was written")
+        else log.warn(what, e)
     }
 
   /** A database turned out to be of no use: what was left may be of the same files. */

@@ -283,7 +283,9 @@ private[bucketstate] final class StoreDatabase(
     catch { case _: UnavailableException => false }
 
   private def isWanted(from: CommitPoint): Boolean =
-    history.knownAfter(from) != Follow.Elsewhere && synchronized(state != DatabaseState.Closed)
+    history.knownAfter(from) != Follow.Elsewhere && !isClosed
+
+  private def isClosed: Boolean = synchronized(state == DatabaseState.Closed)
 
   private def write(next: Follow.Next, on: StoreLine): Unit = {
     val changes =
@@ -308,7 +310,7 @@ private[bucketstate] final class StoreDatabase(
 
   private def leave(snapshot: Attempt): Unit = {
     val own = local
-    databases.leave(own.database, own.written)
+    databases.leave(own.database, own.written, () => isClosed)
     synchronized(become(Event.Left(snapshot)))
   }
 
