@@ -207,3 +207,21 @@ def test_what_verify_says_of_a_target(built: Built, tmp_path: Path) -> None:
     assert damaged.ok is False
     assert "6.changelog is damaged" in damaged.said
     assert damaged.said.endswith("Do not start the query on it.")
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        (["--undo"], "--undo goes with --in-place, and with nothing else."),
+        (["--partitions", "2", "--conf", "spark.executor.memory"], "give it as KEY=VALUE."),
+        (["--offsets", "no/such/file"], "is neither 'earliest' nor a file that can be read"),
+    ],
+)
+def test_options_of_a_move_that_cannot_be(
+    capsys: pytest.CaptureFixture[str], built: Built, tmp_path: Path, given: list[str], said: str
+) -> None:
+    before = tree(built.root)
+    assert main(["move", "rewrite", str(built.root), str(tmp_path / "target"), *given]) == 2
+    assert said in capsys.readouterr().err
+    assert tree(built.root) == before
+    assert not (tmp_path / "target").exists()

@@ -136,6 +136,8 @@ def move(arguments: argparse.Namespace) -> int:
     _check_places(arguments, in_place=in_place)
     if getattr(arguments, "undo", False):
         return _undo(arguments)
+    # What cannot be is said before Spark starts.
+    offsets, state = _offsets(arguments.offsets), _state(arguments)
     # Spark has a handler of its own for SIGINT, which waits for its tasks.
     with undone(), _session(arguments) as spark:
         made = plan(
@@ -150,9 +152,9 @@ def move(arguments: argparse.Namespace) -> int:
             checkpoint_format=arguments.format,
             delete_keys=arguments.delete_keys,
             operator=arguments.operator,
-            offsets=_offsets(arguments.offsets),
+            offsets=offsets,
             rows=getattr(arguments, "rows", None),
-            state=_state(arguments),
+            state=state,
             source_provider=arguments.source_provider,
             verify=arguments.verify,
             in_place=in_place,
@@ -281,11 +283,24 @@ def _offsets(given: str | None) -> Any:
     return [line for line in lines if line]
 
 
+def _settings(given: list[str]) -> dict[str, str]:
+    from bucketstate.errors import InvalidArgumentError
+
+    found = {}
+    for setting in given:
+        key, there, value = setting.partition("=")
+        if not there:
+            raise InvalidArgumentError(f"--conf {setting}: give it as KEY=VALUE.")
+        found[key] = value
+    return found
+
+
 @contextmanager
 def _session(arguments: argparse.Namespace) -> Iterator[SparkSession]:
     """A session for the move alone; where the process has one, that."""
-    from bucketstate.errors import InvalidArgumentError
     from bucketstate.optional import needed
+
+    given = _settings(arguments.conf)
 
     needed("pyspark.sql", extra="spark", what="Moving a checkpoint")
     from pyspark.sql import SparkSession
@@ -306,12 +321,6 @@ def _session(arguments: argparse.Namespace) -> Iterator[SparkSession]:
         # So often it is known how far tasks have come.
         "spark.executor.heartbeatInterval": "1s",
     }
-    given = {}
-    for setting in arguments.conf:
-        key, there, value = setting.partition("=")
-        if not there:
-            raise InvalidArgumentError(f"--conf {setting}: give it as KEY=VALUE.")
-        given[key] = value
     for key, value in {**quiet, **given}.items():
         builder = builder.config(key, value)
     spark = configure(builder).getOrCreate()
