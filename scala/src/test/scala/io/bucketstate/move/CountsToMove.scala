@@ -5,12 +5,13 @@ import java.nio.file.{Files, Path}
 import scala.jdk.CollectionConverters._
 import scala.util.Using
 
+import org.apache.spark.SPARK_VERSION
 import org.apache.spark.sql.execution.streaming.state.StoreMaintenance
 import org.apache.spark.sql.functions.{count, lit}
 import org.apache.spark.sql.streaming.StreamingQuery
 import org.apache.spark.sql.{DataFrame, SparkSession}
 
-import io.bucketstate.testkit.Queries
+import io.bucketstate.testkit.{ProviderHarness, Queries}
 
 /** A query that counts, whose checkpoint is moved once it is stopped. */
 trait CountsToMove extends Queries {
@@ -35,7 +36,7 @@ trait CountsToMove extends Queries {
       .option("checkpointLocation", checkpoint.toString)
       .start()
 
-  /** The same on a provider of Spark's. */
+  /** The same on the provider of that name. */
   protected def countInto(spark: SparkSession, checkpoint: Path, provider: String): Unit = {
     spark.conf.set("spark.sql.streaming.stateStore.providerClass", Providers(provider))
     countInto(spark, checkpoint)
@@ -55,8 +56,12 @@ object CountsToMove {
 
   val Providers: Map[String, String] = Map(
     "hdfs" -> s"${Sparks}HDFSBackedStateStoreProvider",
-    "rocksdb" -> s"${Sparks}RocksDBStateStoreProvider"
+    "rocksdb" -> s"${Sparks}RocksDBStateStoreProvider",
+    "bucketstate" -> ProviderHarness.ProviderClass
   )
+
+  /** Whether a state may go into Spark's RocksDB: before 4.2 that begins with no version but the first. */
+  val IntoRocksDb: Boolean = !SPARK_VERSION.startsWith("4.0.") && !SPARK_VERSION.startsWith("4.1.")
 
   /** Whether all of a move into a folder is there, but for the end of its mark. */
   def isWhole(target: Path): Boolean = {

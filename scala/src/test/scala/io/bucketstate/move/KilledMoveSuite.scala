@@ -2,64 +2,63 @@ package io.bucketstate.move
 
 import java.nio.file.Path
 
-import scala.util.matching.Regex
-
 import org.apache.spark.sql.SparkSession
 import org.apache.spark.sql.functions.{count, lit}
 
 import io.bucketstate.Checkpoints
 import io.bucketstate.checkpoint.io.FileManagers
 import io.bucketstate.move.job.RowSum
-import io.bucketstate.testkit.{ChildJvm, KillingFileManager, Seeds, TidySuite}
+import io.bucketstate.testkit.{ChildJvm, KillingFileManager, ProviderHarness, Seeds, TidySuite}
 
 /** A move whose process is killed behind any of the files that it publishes; then the same move again. */
 class KilledMoveSuite extends TidySuite with CountsToMove {
   import CountsToMove._
   import KilledMoveSuite._
 
-  test("killed behind each file: no query starts on what there is, and the same move is made") {
-    withSession() { (spark, folder) =>
-      val source = folder.resolve("source")
-      countInto(spark, source, "hdfs")
-      val before = tree(source)
-      def move(target: Path, last: Int) =
-        ChildJvm.run(DyingMove, source.toString, target.toString, last.toString)
+  for (way <- Ways.take(Seeds.of(few = 1, many = Ways.size)))
+    test(
+      s"$way, killed behind its files: no query starts on what there is, and the same move is made"
+    ) {
+      withSession() { (spark, folder) =>
+        val source = folder.resolve("source")
+        countInto(spark, source, way.from)
+        val before = tree(source)
+        def move(target: Path, last: Int): ChildJvm.Ended =
+          MoveCommand.start(killedBehind(last), way.words(source, target)).end()
 
-      val whole = folder.resolve("whole")
-      val unharmed = move(whole, Int.MaxValue)
-      assert(unharmed.exitCode == 0, unharmed.output)
-      val files = unharmed.output.linesIterator.collectFirst { case Published(n) => n.toInt }.get
-      val expected = read(spark, whole)
-      assert(expected.keys == Keys)
-      for (last <- Seeds.oneOf(28, 1 to files, 3)) {
-        val target = folder.resolve(s"target-$last")
-        val died = move(target, last)
-        val what = s"file $last of $files"
-        assert(died.exitCode == KillingFileManager.ExitCode, s"$what: ${died.output}")
-        assert(tree(source) == before, what)
-        val isThere = isWhole(target)
-        // The query's own file is published last but for the end of the marker.
-        assert(isThere == (last >= files - 1), what)
-        if (!isThere) {
-          val begun = tree(target)
-          assert(refusal(spark, target).contains("move_into_this_folder_is_not_finished"), what)
-          assert(tree(target) == begun, what)
-          assert(request(source, target)(spark).run().keys == Keys, what)
+        val whole = folder.resolve("whole")
+        val files = MoveCommand.published(move(whole, Int.MaxValue))
+        val expected = way.read(spark, whole)
+        assert(expected.keys == Keys)
+        for (last <- if (way == Ways.head) Seeds.oneOf(28, 1 to files, 3) else some(files)) {
+          val target = folder.resolve(s"target-$last")
+          val died = move(target, last)
+          val what = s"file $last of $files"
+          assert(died.exitCode == ChildJvm.Killed, s"$what: ${died.output}")
+          assert(tree(source) == before, what)
+          val isThere = isWhole(target)
+          // The query's own file is published last but for the end of the marker.
+          assert(isThere == (last >= files - 1), what)
+          if (!isThere) {
+            val begun = tree(target)
+            val said = refusal(spark, target, way.to)
+            assert(said.contains("move_into_this_folder_is_not_finished"), what)
+            assert(tree(target) == begun, what)
+            val again = MoveArguments.parse(way.words(source, target)).request
+            assert(Checkpoints.plan(spark, again).run().keys == Keys, what)
+          }
+          assert(sums(way.read(spark, target)) == sums(expected), what)
+          assert(names(target) == names(whole), what)
+          assert(tree(source) == before, what)
+          ProviderHarness.deleteAll(target)
         }
-        assert(sums(read(spark, target)) == sums(expected), what)
-        assert(names(target) == names(whole), what)
-        assert(tree(source) == before, what)
       }
     }
-  }
 
-  private def read(spark: SparkSession, checkpoint: Path): MoveReport = Checkpoints
-    .plan(spark, MoveRequest(MoveKind.Rewrite, checkpoint.toString, s"$checkpoint-x"))
-    .read()
-
-  /** Why no query starts on it. */
-  private def refusal(spark: SparkSession, checkpoint: Path): String = {
+  /** Why no query of that provider starts on it. */
+  private def refusal(spark: SparkSession, checkpoint: Path, provider: String): String = {
     import spark.implicits._
+    spark.conf.set("spark.sql.streaming.stateStore.providerClass", Providers(provider))
     val input = memoryStream[Long](spark)
     input.addData(0L until 100L)
     val error = intercept[Exception] {
@@ -74,7 +73,42 @@ class KilledMoveSuite extends TidySuite with CountsToMove {
 }
 
 private object KilledMoveSuite {
-  val Published: Regex = "PUBLISHED ([0-9]+)".r
+
+  /**
+   * Where a state goes from and to.
+   *
+   * @param more words of the command that moves it
+   */
+  final case class Way(kind: MoveKind, from: String, to: String, more: String*) {
+    def words(source: Path, target: Path): Seq[String] =
+      Seq(kind.name, source.toString, target.toString, "--partitions", "3") ++ more
+
+    /** All that a target holds, as its own provider reads it. */
+    def read(spark: SparkSession, target: Path): MoveReport = {
+      val again = if (to == Ours) MoveKind.Rewrite else MoveKind.Import
+      Checkpoints.plan(spark, MoveRequest(again, target.toString, s"$target-x")).read()
+    }
+
+    override def toString: String = s"${kind.name} from $from to $to"
+  }
+
+  private val Ours = "bucketstate"
+
+  val Ways: Seq[Way] = Seq(
+    Way(MoveKind.Import, "hdfs", Ours),
+    Way(MoveKind.Rewrite, Ours, Ours, "--buckets", "8"),
+    Way(MoveKind.Export, Ours, "hdfs", "--to", "hdfs")
+  ) ++ Option.when(CountsToMove.IntoRocksDb)(
+    Way(MoveKind.Export, Ours, "rocksdb", "--to", "rocksdb")
+  )
+
+  /** One of four files, and of the last ones each: their order is certain, and what they are for differs. */
+  def some(files: Int): Seq[Int] = (1 to files).filter(n => n % 4 == 1 || n > files - 3)
+
+  def killedBehind(last: Int): Seq[(String, String)] = Seq(
+    FileManagers.Setting -> classOf[KillingFileManager].getName,
+    s"spark.hadoop.${KillingFileManager.Setting}" -> last.toString
+  )
 
   /** The files but for those whose names are chance, and what readers do not see. */
   def names(checkpoint: Path): Set[String] =
@@ -84,29 +118,4 @@ private object KilledMoveSuite {
       .filterNot(name =>
         name.endsWith(".sst") || Path.of(name).getFileName.toString.startsWith(".")
       )
-
-  def request(source: Path, target: Path)(spark: SparkSession): MovePlan = Checkpoints.plan(
-    spark,
-    MoveRequest(MoveKind.Import, source.toString, target.toString, partitions = Some(3))
-  )
-}
-
-/** Moves: `SOURCE TARGET FILES`. It is killed behind so many files; else it prints how many there were. */
-object DyingMove {
-  def main(arguments: Array[String]): Unit = {
-    val Seq(source, target, last) = arguments.toSeq: @unchecked
-    val spark = SparkSession
-      .builder()
-      .master("local[2]")
-      .config("spark.ui.enabled", "false")
-      .config("spark.driver.host", "127.0.0.1")
-      .config("spark.driver.bindAddress", "127.0.0.1")
-      .config(FileManagers.Setting, classOf[KillingFileManager].getName)
-      .config(s"spark.hadoop.${KillingFileManager.Setting}", last)
-      .getOrCreate()
-    try KilledMoveSuite.request(Path.of(source), Path.of(target))(spark).run()
-    finally spark.stop()
-    Console.out.print(s"PUBLISHED ${KillingFileManager.published.get}\n")
-    Console.out.flush()
-  }
 }

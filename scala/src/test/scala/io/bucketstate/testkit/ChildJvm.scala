@@ -12,7 +12,28 @@ object ChildJvm {
   /** How a child ended, and all that it said. */
   final case class Ended(exitCode: Int, output: String)
 
-  def run(main: AnyRef, arguments: String*): Ended = {
+  /** One that runs. */
+  final class Child private[ChildJvm] (process: Process) {
+
+    /** Sends it the signal that no process survives. From any thread. */
+    def kill(): Unit = {
+      process.destroyForcibly()
+      ()
+    }
+
+    /** Waits for its end. */
+    def end(): Ended = {
+      val output = new String(process.getInputStream.readAllBytes, UTF_8)
+      Ended(process.waitFor(), output)
+    }
+  }
+
+  /** What a shell sees of a process that SIGKILL has ended. */
+  val Killed = 137
+
+  def run(main: AnyRef, arguments: String*): Ended = start(main, arguments: _*).end()
+
+  def start(main: AnyRef, arguments: String*): Child = {
     val options = ManagementFactory.getRuntimeMXBean.getInputArguments.asScala
       .filter(o => o.startsWith("--add-opens") || o.startsWith("-XX:+Ignore"))
     val java = Paths.get(System.getProperty("java.home"), "bin", "java").toString
@@ -21,7 +42,6 @@ object ChildJvm {
       options ++ Seq(name) ++ arguments
     val process = new ProcessBuilder(command.asJava).redirectErrorStream(true).start()
     process.getOutputStream.close()
-    val output = new String(process.getInputStream.readAllBytes, UTF_8)
-    Ended(process.waitFor(), output)
+    new Child(process)
   }
 }

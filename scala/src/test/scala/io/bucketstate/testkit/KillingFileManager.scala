@@ -28,9 +28,6 @@ final class KillingFileManager(path: Path, conf: Configuration)
 object KillingFileManager {
   val Setting = "test.kill.after"
 
-  /** What a shell sees of a process that SIGKILL has ended. */
-  val ExitCode = 137
-
   /** Files that this process has published. */
   val published: AtomicInteger = new AtomicInteger
 
