@@ -193,7 +193,7 @@ moves: $(VENV_STAMP) $(JAR) $(MOVES_ON) ## move the state of every operator, in 
 	BUCKETSTATE_SWEEP=all $(PY) -m pytest $(MOVES_PYTESTS)
 	BUCKETSTATE_SWEEP=all $(PY) -m pytest tests/integration/test_cluster.py -k move
 	BUCKETSTATE_SWEEP=all scripts/sbt "core/testOnly io.bucketstate.move.*"
-	SPARK=4.2 BUCKETSTATE_SWEEP=all scripts/sbt "s3/testOnly *S3MovesSuite"
+	SPARK=4.2 BUCKETSTATE_SWEEP=all scripts/sbt "s3/testOnly *MovesSuite"
 	SPARK=$(CONFORMANCE_SPARK) scripts/sbt "conformance/testOnly *GoldenMovesSuite"
 
 $(MOVES_ON): moves-on-%: $(EVERY_VENV) $(EVERY_JAR)

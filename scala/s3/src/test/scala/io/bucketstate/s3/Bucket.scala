@@ -1,8 +1,10 @@
 package io.bucketstate.s3
 
+import java.net.URI
 import java.util.UUID
 
 import org.apache.hadoop.conf.Configuration
+import org.apache.hadoop.fs.FileSystem
 
 /** A bucket in an emulator behind a proxy, and how S3A gets there. One for a suite. */
 final class Bucket extends AutoCloseable {
@@ -35,10 +37,18 @@ final class Bucket extends AutoCloseable {
     settings.foreach { case (k, v) => conf.set(k, v) }
   }
 
+  private[this] def hadoop: Configuration = {
+    val conf = new Configuration(false)
+    configure(conf)
+    conf
+  }
+
   /** A place that nothing else is at. */
   def newLocation(): String = s"s3a://${Emulator.Bucket}/${UUID.randomUUID()}"
 
   override def close(): Unit = {
+    // Hadoop keeps one client for the bucket's name, which the next suite's would be asked through.
+    FileSystem.get(URI.create(s"s3a://${Emulator.Bucket}"), hadoop).close()
     proxy.close()
     emulator.close()
   }
