@@ -162,7 +162,7 @@ class ObjectTwinAttemptsSuite extends TwinAttempts {
 abstract class TwinAttempts extends TidySuite {
   protected def withTwins(body: ProviderHarness => Any): Unit
 
-  /** How many random ones. */
+  /** How many random ones; with none there is no test of them. */
   protected def Histories: Int = 20
 
   private val One = (1L, "a") -> ((1L, "one"))
@@ -224,43 +224,44 @@ abstract class TwinAttempts extends TidySuite {
     }
   }
 
-  test("batches and their retries on three executors, in any order, against a map") {
-    for (seed <- 1 to Histories) withTwins { harness =>
-      val random = new Random(seed.toLong)
-      val providers = (1 to 3).map(_ => harness.provider())
-      def change(at: Long) = ((random.nextInt(4).toLong, "k"), (at, s"${random.nextInt(1000)}"))
-      // What Spark goes on from, and what that was made of.
-      var before = Map.empty[(Long, String), (Long, String)]
-      var newest = before
-      var version = 0L
-      for (_ <- 1 to 25) {
-        val isRetry = version > 0 && random.nextInt(3) == 0
-        val (base, state) = if (isRetry) (version - 1, before) else (version, newest)
-        val its = change(base)
-        val provider = providers(random.nextInt(providers.size))
-        def tries(): Boolean = {
-          val store = provider.getStore(base)
-          try {
-            store.put(key(its._1._1, its._1._2), value(its._2._1, its._2._2))
-            store.commit() == base + 1
-          } catch {
-            case e: SparkException =>
-              assert(e.getCause.isInstanceOf[ConflictException])
-              store.abort()
-              false
+  if (Histories > 0)
+    test("batches and their retries on three executors, in any order, against a map") {
+      for (seed <- 1 to Histories) withTwins { harness =>
+        val random = new Random(seed.toLong)
+        val providers = (1 to 3).map(_ => harness.provider())
+        def change(at: Long) = ((random.nextInt(4).toLong, "k"), (at, s"${random.nextInt(1000)}"))
+        // What Spark goes on from, and what that was made of.
+        var before = Map.empty[(Long, String), (Long, String)]
+        var newest = before
+        var version = 0L
+        for (_ <- 1 to 25) {
+          val isRetry = version > 0 && random.nextInt(3) == 0
+          val (base, state) = if (isRetry) (version - 1, before) else (version, newest)
+          val its = change(base)
+          val provider = providers(random.nextInt(providers.size))
+          def tries(): Boolean = {
+            val store = provider.getStore(base)
+            try {
+              store.put(key(its._1._1, its._1._2), value(its._2._1, its._2._2))
+              store.commit() == base + 1
+            } catch {
+              case e: SparkException =>
+                assert(e.getCause.isInstanceOf[ConflictException])
+                store.abort()
+                false
+            }
           }
+          // Who is behind fails, and has what counts when it is tried again.
+          assert((1 to 4).exists(_ => tries()), s"seed $seed, version $version")
+          before = state
+          newest = state + its
+          version = base + 1
+          val reader = harness.provider()
+          assert(contents(reader.getReadStore(version)) == newest, s"seed $seed, version $version")
+          reader.close()
         }
-        // Who is behind fails, and has what counts when it is tried again.
-        assert((1 to 4).exists(_ => tries()), s"seed $seed, version $version")
-        before = state
-        newest = state + its
-        version = base + 1
-        val reader = harness.provider()
-        assert(contents(reader.getReadStore(version)) == newest, s"seed $seed, version $version")
-        reader.close()
       }
     }
-  }
 
   for (base <- Seq(0L, 1L, 2L))
     test(s"an attempt at version ${base + 1} that hangs while two batches go by replaces nothing") {
@@ -354,7 +355,7 @@ abstract class TwinAttempts extends TidySuite {
       }
     }
 
-  test("attempts that hang, beside batches and their retries, against a map") {
+  if (Histories > 0) test("attempts that hang, beside batches and their retries, against a map") {
     for (seed <- 1 to Histories) withTwins(new HangingHistory(_, seed).run())
   }
 
