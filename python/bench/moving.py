@@ -7,8 +7,9 @@ is moved in a process of its own, with a small heap and two cores; Spark's own r
 RocksDB one stands beside. A tenth of the keys is moved, too: memory should not follow the state,
 so the heap is taken whole at the start. Linux alone tells what a process has taken.
 
-Then many small stores, which cost by their number: an aggregation in 200 partitions, and a join
-whose four stores have 50 each.
+Then a clone by hard links of what this provider made, and, after one batch more, its rewind; both
+without a JVM. At last many small stores, which cost by their number: an aggregation in 200
+partitions, and a join whose four stores have 50 each.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from typing import Any
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
-from bucketstate.move import plan
+from bucketstate.move import clone, plan, rewind
 from bucketstate.testing.session import local_session
 
 _SPARKS = "org.apache.spark.sql.execution.streaming.state."
@@ -50,6 +51,11 @@ def make(spark: SparkSession, folder: Path, provider: str, keys: int) -> None:
     if not source.exists():
         text = spark.range(keys).selectExpr("concat('customer-', id) as user", "id % 97 as amount")
         text.repartition(_FROM).write.parquet(str(source))
+    _count(spark, source, provider, folder / provider)
+
+
+def _count(spark: SparkSession, source: Path, provider: str, checkpoint: Path) -> None:
+    """Takes what the source has, in a batch."""
     spark.conf.set(_PROVIDER, PROVIDERS[provider])
     spark.conf.set(_PARTITIONS, str(_FROM))
     frame = (
@@ -59,7 +65,7 @@ def make(spark: SparkSession, folder: Path, provider: str, keys: int) -> None:
         .agg(F.count("*").alias("n"), F.sum("amount").alias("s"), F.max("amount").alias("m"))
     )
     frame.writeStream.outputMode("update").format("noop").option(
-        "checkpointLocation", str(folder / provider)
+        "checkpointLocation", str(checkpoint)
     ).trigger(availableNow=True).start().awaitTermination()
 
 
@@ -150,6 +156,27 @@ def measure(folder: Path, keys: int, heap: str) -> list[dict[str, Any]]:
             f"{told['peak_mb']:6} MB",
             flush=True,
         )
+    return found + measure_copies(folder, keys)
+
+
+def measure_copies(folder: Path, keys: int) -> list[dict[str, Any]]:
+    """A clone of this provider's checkpoint, and a rewind of the clone by one batch."""
+    cloned = folder / "cloned"
+    found = []
+
+    def timed(case: str, call: Callable[[], object]) -> None:
+        began = time.monotonic()
+        call()
+        seconds = time.monotonic() - began
+        found.append({"case": case, "keys_of_state": keys, "seconds": seconds})
+        print(f"{case:45} {seconds:8.2f} s", flush=True)
+
+    timed("clone by hard links", lambda: clone(folder / "bucketstate", cloned, how="link"))
+    for spark in local_session(settings("4g", touched=False)):
+        more = spark.range(1000).selectExpr("concat('new-', id) as user", "id as amount")
+        more.coalesce(1).write.mode("append").parquet(str(folder / "input"))
+        _count(spark, folder / "input", "bucketstate", cloned)
+    timed("rewind by a batch", lambda: rewind(cloned, 0, stopped=True))
     return found
 
 
