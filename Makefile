@@ -21,7 +21,7 @@ PYSPARK_4.3 := 4.3.0
 # Maven Central has the test jars of no newer one.
 CONFORMANCE_SPARK := $(if $(filter 4.3,$(SPARK)),4.2,$(SPARK))
 # Stores on object stores and on HDFS ask nothing of Spark: they are tried with one Hadoop client.
-STORAGE_SUITES := $(if $(filter 4.2,$(CONFORMANCE_SPARK)),s3/test "hdfs/testOnly *HdfsFileStoreSuite *KilledStoreSuite")
+STORAGE_SUITES := $(if $(filter 4.2,$(CONFORMANCE_SPARK)),s3/test "hdfs/testOnly *HdfsFileStoreSuite")
 
 VERSION := $(shell cat VERSION)
 venv_of = $(if $(filter $(1),$(NEWEST)),.venv,.venvs/$(1))
