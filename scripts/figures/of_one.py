@@ -77,10 +77,14 @@ def moving(figures: Figures) -> str:
     return table(head, cells)
 
 
+def _brief(seconds: float) -> str:
+    return f"{seconds:.1f}" if seconds >= 0.1 else f"{seconds:.3f}"
+
+
 def moving_small(figures: Figures) -> str:
     measured = figures["moving"]
     rows = [
-        [str(row["case"]), whole(float(row["keys"])), Column("", "seconds").cell(row)]
+        [str(row["case"]), whole(float(row["keys"])), Column("", "seconds", _brief).cell(row)]
         for row in measured.rows
         if "peak" not in row
     ]
