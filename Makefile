@@ -155,7 +155,7 @@ moved-checkpoint:
 $(TYPED_ON): typed-on-%:
 	@$(call venv_of,$*)/bin/python -m pytest -q tests/unit/test_stateful_output.py tests/unit/test_stateful_types.py
 
-hdfs: $(VENV_STAMP) $(JAR) ## run stores and queries on a real HDFS whose nodes fail: suites, then PySpark (5 minutes; make test takes the stores)
+hdfs: $(VENV_STAMP) $(JAR) ## run stores and queries on a real HDFS whose nodes fail: suites, then PySpark (5 minutes; make test takes the file store)
 	SPARK=4.2 scripts/sbt hdfs/test hdfs/writeClassPath
 	$(PY) -m pytest tests/hdfs
 
@@ -184,9 +184,13 @@ coverage: $(VENV_STAMP) $(JAR) ## count the lines that the tests of both languag
 outside-links: $(VENV_STAMP) ## ask for every page outside of the project that its pages link to; what cannot be reached from here is told
 	@$(PY) -m scripts.outside_links
 
+# Each suite that tries less by day; those of moves are run by `make moves`.
+SWEEP_SUITES = $(patsubst %.scala,*%,$(notdir $(shell grep -rlE 'Seeds\.(of|oneOf)|BUCKETSTATE_(SWEEP|HISTORIES)' \
+  scala/src/test --include=*Suite.scala | grep -v /move/ | sort)))
+
 sweep: .stamps/tools ## let every file call and every other step of a scripted history go wrong in every way, change bytes of files, and run many random histories (takes long; make test takes a sample)
 	BUCKETSTATE_SWEEP=all BUCKETSTATE_HISTORIES=50 scripts/sbt \
-	  "core/testOnly io.bucketstate.*FaultSweepSuite io.bucketstate.ChangedFilesSuite io.bucketstate.spark.rows.ChangedRowsSuite io.bucketstate.ProviderHistorySuite io.bucketstate.store.StepSweepSuite io.bucketstate.store.DatabaseHistorySuite io.bucketstate.table.*HistorySuite *RunDamageSuite *CompactionSuite *ScanKeyCodecSuite *SeveralActionsSuite *SharedStageSuite"
+	  "core/testOnly $(SWEEP_SUITES)"
 	SPARK=4.2 BUCKETSTATE_SWEEP=all scripts/sbt s3/test
 
 moves: $(VENV_STAMP) $(JAR) $(MOVES_ON) ## move the state of every operator, in all kinds of files, beside twins that are not moved, on every minor version of Spark (an hour and a half; make test takes some)
