@@ -301,7 +301,6 @@ def _session(arguments: argparse.Namespace) -> Iterator[SparkSession]:
     from bucketstate.optional import needed
 
     given = _settings(arguments.conf)
-
     needed("pyspark.sql", extra="spark", what="Moving a checkpoint")
     from pyspark.sql import SparkSession
 

@@ -5,7 +5,6 @@ import java.nio.file.{Files, Path}
 import scala.jdk.CollectionConverters._
 import scala.util.Using
 
-import org.apache.spark.SPARK_VERSION
 import org.apache.spark.sql.execution.streaming.state.StoreMaintenance
 import org.apache.spark.sql.functions.{count, lit}
 import org.apache.spark.sql.streaming.StreamingQuery
@@ -59,9 +58,6 @@ object CountsToMove {
     "rocksdb" -> s"${Sparks}RocksDBStateStoreProvider",
     "bucketstate" -> ProviderHarness.ProviderClass
   )
-
-  /** Whether a state may go into Spark's RocksDB: before 4.2 that begins with no version but the first. */
-  val IntoRocksDb: Boolean = !SPARK_VERSION.startsWith("4.0.") && !SPARK_VERSION.startsWith("4.1.")
 
   /** Whether all of a move into a folder is there, but for the end of its mark. */
   def isWhole(target: Path): Boolean = {

@@ -8,6 +8,7 @@ import org.apache.spark.sql.functions.{count, lit}
 import io.bucketstate.Checkpoints
 import io.bucketstate.checkpoint.io.FileManagers
 import io.bucketstate.move.job.RowSum
+import io.bucketstate.move.write.EmptyStores
 import io.bucketstate.testkit.{ChildJvm, KillingFileManager, ProviderHarness, Seeds, TidySuite}
 
 /** A move whose process is killed behind any of the files that it publishes; then the same move again. */
@@ -98,7 +99,7 @@ private object KilledMoveSuite {
     Way(MoveKind.Import, "hdfs", Ours),
     Way(MoveKind.Rewrite, Ours, Ours, "--buckets", "8"),
     Way(MoveKind.Export, Ours, "hdfs", "--to", "hdfs")
-  ) ++ Option.when(CountsToMove.IntoRocksDb)(
+  ) ++ Option.when(EmptyStores.AreServed)(
     Way(MoveKind.Export, Ours, "rocksdb", "--to", "rocksdb")
   )
 

@@ -16,6 +16,7 @@ import org.apache.spark.sql.{Dataset, Encoders, SparkSession}
 
 import io.bucketstate.Checkpoints
 import io.bucketstate.move.log.{QueryFolder, QueryLogs}
+import io.bucketstate.move.write.EmptyStores
 import io.bucketstate.testkit.{Queries, Seeds, TidySuite}
 
 /**
@@ -62,7 +63,7 @@ class StatefulProcessorMovesSuite extends TidySuite with Queries {
         go("bucketstate")
         move("other", _.copy(partitions = Some(3), buckets = Some(8)))
         go("bucketstate")
-        if (CountsToMove.IntoRocksDb) {
+        if (EmptyStores.AreServed) {
           move("out", _.copy(kind = MoveKind.Export, to = "rocksdb", partitions = Some(4)))
           go("rocksdb")
         }

@@ -17,7 +17,7 @@ import io.bucketstate.checkpoint.sst.SstOptions
 import io.bucketstate.config.ConfigKey
 import io.bucketstate.error.{CorruptException, MissingException, UnavailableException}
 import io.bucketstate.record.Record
-import io.bucketstate.testkit.{Seeds, TidySuite, _}
+import io.bucketstate.testkit.{TidySuite, _}
 
 /** Copies of a remote checkpoint's runs that change or go while they are read, and a disk that has no room for them. */
 @Slow

@@ -82,7 +82,8 @@ class SstWriterSuite extends TidySuite with ScalaCheckPropertyChecks {
         }
       }
     }
-    assert(parted > 0 && parted < tries, "files with one part, and with several")
+    val few = math.max(1, tries / 12)
+    assert(parted >= few && parted <= tries - few, "files with one part, and with several")
   }
 
   test("for each number of bits the filter is the one that RocksDB writes, bit for bit") {
