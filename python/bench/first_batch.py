@@ -2,6 +2,9 @@
 that is restarted, each in a process of its own, with the contenders in turns.
 
     make bench-first-batch BENCH_FIRST="--rounds 5"
+
+With `--archive` there are two contenders more, whose JVM takes its classes from an archive (AppCDS)
+that a run before the measured ones has made: with the warm-up and without.
 """
 
 from __future__ import annotations
@@ -15,6 +18,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -32,6 +36,14 @@ CONTENDERS = {
     "no-warm-up": PLUGIN | {"spark.bucketstate.jvmWarmUp": "0"},
     "bucketed": PLUGIN,
 }
+ARCHIVED = {"archive-no-warm-up": "no-warm-up", "archive": "bucketed"}
+"""Contenders with an archive of classes, and what they are without."""
+
+ARCHIVE = "BUCKETSTATE_BENCH_ARCHIVE"
+"""A variable with the archive's file, for the process of an archived contender."""
+
+ARCHIVED_IN_S = 120
+"""A JVM writes its archive when it ends, after the Python process that began it."""
 
 
 @dataclass(frozen=True)
@@ -46,6 +58,13 @@ class First:
     batch_ms: float
 
 
+def of_archive(archive: Path) -> str:
+    """The JVM's options: to write the archive where there is none yet, and else to use it."""
+    if archive.exists():
+        return f"-XX:SharedArchiveFile={archive} -Xshare:on"
+    return f"-XX:ArchiveClassesAtExit={archive}"
+
+
 def run(contender: str, source: Path, checkpoint: Path, began: float) -> First:
     """Runs one batch in this process.
 
@@ -56,14 +75,22 @@ def run(contender: str, source: Path, checkpoint: Path, began: float) -> First:
 
     import bucketstate
 
+    jar = str(bucketstate.jar_path())
     builder = (
         SparkSession.builder.master("local[2]")
         .config("spark.sql.shuffle.partitions", "2")
         .config("spark.ui.enabled", "false")
         .config("spark.log.level", "ERROR")
-        .config("spark.jars", str(bucketstate.jar_path()))
     )
-    for key, value in CONTENDERS[contender].items():
+    if contender in ARCHIVED:
+        # Classes of `spark.jars` have a loader of Spark's, whose classes no such archive takes.
+        builder = builder.config("spark.driver.extraClassPath", jar)
+        builder = builder.config(
+            "spark.driver.extraJavaOptions", of_archive(Path(os.environ[ARCHIVE]))
+        )
+    else:
+        builder = builder.config("spark.jars", jar)
+    for key, value in CONTENDERS[ARCHIVED.get(contender, contender)].items():
         builder = builder.config(key, value)
     spark = builder.getOrCreate()
     session_ms = (time.time() - began) * 1000
@@ -92,6 +119,19 @@ def in_process(contender: str, source: Path, checkpoint: Path) -> First:
     return First(**json.loads(done.stdout.splitlines()[-1]))
 
 
+def wait_for(archive: Path) -> None:
+    """Until the archive's file is there and grows no more."""
+    size = -1
+    for _ in range(ARCHIVED_IN_S):
+        now = archive.stat().st_size if archive.exists() else -1
+        if now > 0 and now == size:
+            print(f"{archive.name}: {now / 1e6:,.0f} MB", file=sys.stderr)
+            return
+        size = now
+        time.sleep(1)
+    raise SystemExit(f"The JVM wrote no archive {archive} within {ARCHIVED_IN_S} s.")
+
+
 Medians = dict[str, dict[str, dict[str, float]]]
 """Milliseconds by contender, `new` or `again`, and the name of a field of `First`."""
 
@@ -101,21 +141,33 @@ def measure(contenders: list[str], keys: int, rounds: int, folder: Path) -> Medi
     written = folder / "written"
     write_input(written, keys, rows=ROWS, preload=1, batches=1)
     files = dict(zip(("new", "again"), sorted(written.iterdir()), strict=True))
+
+    def both(contender: str, label: str) -> Iterator[tuple[str, First]]:
+        source = folder / f"{contender}-{label}"
+        source.mkdir()
+        for kind, file in files.items():
+            # One at a time: a query takes the next one before it is stopped.
+            shutil.copy(file, source)
+            first = in_process(contender, source, folder / f"{contender}-{label}-checkpoint")
+            print(f"{label}, {contender}, {kind}: {first.done_ms:,.0f} ms", file=sys.stderr)
+            yield kind, first
+
+    for contender in contenders:
+        if contender in ARCHIVED:
+            archive = folder / f"{contender}.jsa"
+            os.environ[ARCHIVE] = str(archive)
+            # Of the restart's run, as it loads what the other one does, and what reads files.
+            for kind, _ in both(contender, "archiving"):
+                wait_for(archive)
+                if kind == "new":
+                    archive.unlink()
     found: dict[str, dict[str, list[First]]] = {c: {"new": [], "again": []} for c in contenders}
     for turn in range(rounds):
         shift = turn % len(contenders)
         for contender in contenders[shift:] + contenders[:shift]:
-            source = folder / f"{contender}-{turn}"
-            source.mkdir()
-            for kind, file in files.items():
-                # One at a time: a query takes the next one before it is stopped.
-                shutil.copy(file, source)
-                first = in_process(contender, source, folder / f"{contender}-{turn}-checkpoint")
+            os.environ[ARCHIVE] = str(folder / f"{contender}.jsa")
+            for kind, first in both(contender, f"round {turn + 1} of {rounds}"):
                 found[contender][kind].append(first)
-                print(
-                    f"round {turn + 1} of {rounds}, {contender}, {kind}: {first.done_ms:,.0f} ms",
-                    file=sys.stderr,
-                )
     return {
         contender: {
             kind: {
@@ -133,6 +185,7 @@ def main() -> None:
     parser.add_argument("--keys", type=int, default=100_000)
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--contenders", default=",".join(CONTENDERS))
+    parser.add_argument("--archive", action="store_true", help="with archives of classes, too")
     parser.add_argument("--json", type=Path)
     parser.add_argument("--run", nargs=4, help=argparse.SUPPRESS)
     options = parser.parse_args()
@@ -142,7 +195,8 @@ def main() -> None:
         print(json.dumps(asdict(run(contender, Path(source), Path(checkpoint), float(began)))))
         return
     with tempfile.TemporaryDirectory(prefix="first-batch-") as folder:
-        found = measure(options.contenders.split(","), options.keys, options.rounds, Path(folder))
+        contenders = options.contenders.split(",") + (list(ARCHIVED) if options.archive else [])
+        found = measure(contenders, options.keys, options.rounds, Path(folder))
     print(f"{'medians, ms':<28}{'session':>10}{'first batch done':>18}{'the batch':>12}")
     for contender, kinds in found.items():
         for kind, figures in kinds.items():
