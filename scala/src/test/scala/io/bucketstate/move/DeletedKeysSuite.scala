@@ -1,9 +1,24 @@
 package io.bucketstate.move
 
+import org.apache.spark.sql.catalyst.InternalRow
+import org.apache.spark.sql.catalyst.expressions.{
+  BoundReference,
+  EqualTo,
+  Literal,
+  UnsafeProjection
+}
+import org.apache.spark.sql.execution.streaming.state.{
+  NoPrefixKeyStateEncoderSpec,
+  StateStoreColFamilySchema
+}
 import org.apache.spark.sql.functions.{col, count, lit}
+import org.apache.spark.sql.types.{LongType, StructType}
 
 import io.bucketstate.Checkpoints
 import io.bucketstate.error.InvalidException
+import io.bucketstate.move.job.KeyCondition
+import io.bucketstate.move.place.Deciding
+import io.bucketstate.move.read.SourceFamily
 import io.bucketstate.testkit.TidySuite
 
 /** Keys that a move leaves out, by conditions as Spark understands them. */
@@ -44,6 +59,57 @@ class DeletedKeysSuite extends TidySuite with CountsToMove {
       }
     }
   }
+
+  test("a condition is on the grouping key, wherever a family's keys have it") {
+    val grouping = new StructType().add("a", LongType).add("b", LongType)
+    val value = new StructType().add("v", LongType)
+    def keys(shape: Deciding, grouping: StructType): (StructType, Seq[Any] => Seq[Any]) =
+      shape match {
+        case Deciding.Within(Seq(0)) =>
+          (new StructType().add("key", grouping).add("user", LongType), k => Seq(row(k), 9L))
+        case Deciding.Within(Seq(1)) =>
+          (new StructType().add("at", LongType).add("key", grouping), k => Seq(9L, row(k)))
+        case Deciding.Within(_) =>
+          val inner = new StructType().add("key", grouping).add("user", LongType)
+          (
+            new StructType().add("at", LongType).add("outer", inner),
+            k => Seq(9L, row(Seq(row(k), 9L)))
+          )
+        case Deciding.AllButLast => (grouping.add("index", LongType), k => k :+ 9L)
+        case _                   => (grouping, k => k)
+      }
+    val shapes = Seq(
+      Deciding.Whole,
+      Deciding.AllButLast,
+      Deciding.Within(Seq(0)),
+      Deciding.Within(Seq(1)),
+      Deciding.Within(Seq(1, 0))
+    )
+    for {
+      shape <- shapes
+      columns <- Seq(1, 2)
+    } {
+      val grouped = StructType(grouping.take(columns))
+      val (schema, keyOf) = keys(shape, grouped)
+      val family = SourceFamily(
+        StateStoreColFamilySchema("family", 0, schema, 0, value),
+        NoPrefixKeyStateEncoderSpec(schema),
+        multiValued = false,
+        isInternal = false,
+        shape
+      )
+      // On the last column: `a = 3`, or `b = 3`.
+      val condition = EqualTo(BoundReference(columns - 1, LongType, nullable = true), Literal(3L))
+      val holds = KeyCondition.of(condition, family)
+      val project = UnsafeProjection.create(schema)
+      def holdsOf(key: Long*): Boolean = holds(project(row(keyOf(key))))
+      val others = Seq.fill(columns - 1)(3L)
+      assert(holdsOf(others.map(_ => 8L) :+ 3L: _*), s"$shape, $columns")
+      assert(!holdsOf(others :+ 8L: _*), s"$shape, $columns")
+    }
+  }
+
+  private def row(values: Seq[Any]): InternalRow = InternalRow.fromSeq(values)
 
   test("of a query that lies by some of its columns the condition is on all of them") {
     withSession("spark.sql.streaming.statefulOperator.useStrictDistribution" -> "false") {

@@ -72,6 +72,36 @@ class StatefulProcessorMovesSuite extends TidySuite with Queries {
       }
     }
   }
+
+  for (isOfClock <- Seq(false, true))
+    test(s"keys that are deleted go with all that is kept of them, of the clock $isOfClock") {
+      withSession() { (spark, folder) =>
+        val going = new Going(spark, folder.resolve("source"), isOfClock)
+        for (_ <- 1 to 4) going.batch("rocksdb")
+        StoreMaintenance.stop()
+        def request(kind: MoveKind, target: String) = MoveRequest(
+          kind,
+          going.checkpoint.toString,
+          folder.resolve(target).toString,
+          partitions = Some(3),
+          deleteKeys = Some("value in ('key 3', 'key 7')")
+        )
+        val all = Checkpoints.plan(spark, request(MoveKind.Import, "all").copy(deleteKeys = None))
+        val before = all.read().keys
+        val report = Checkpoints.plan(spark, request(MoveKind.Import, "in")).run()
+        // Values, lists, maps and timers, each in a family of its own, and what expires of them.
+        assert(report.deletedKeys >= 2 * 6)
+        assert(report.keys == before - report.deletedKeys)
+        going.checkpoint = folder.resolve("in")
+        val again = Checkpoints.plan(spark, request(MoveKind.Rewrite, "again")).read()
+        assert(again.deletedKeys == 0 && again.keys == report.keys)
+        val said = going.batch("bucketstate").said
+        assert(said.nonEmpty)
+        // They begin anew: they have heard of what this batch brought, and of nothing before.
+        val counts = said.filter(_.matches("key [37]; rows; .*")).map(_.split("; ")(2))
+        assert(counts.forall(_.matches("Some\\([1-9]\\)")), counts)
+      }
+    }
 }
 
 private object StatefulProcessorMovesSuite {

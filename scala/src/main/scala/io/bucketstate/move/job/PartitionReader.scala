@@ -61,7 +61,8 @@ private[move] object KeyCondition {
 
   def of(condition: Expression, family: SourceFamily): UnsafeRow => Boolean = {
     val fields = family.deciding.grouping(family.keySchema).map(_._2)
-    val bound = condition.transform { case b: BoundReference => fields(b.ordinal) }
+    // From the leaves up: what is put in has references of its own, which are bound already.
+    val bound = condition.transformUp { case b: BoundReference => fields(b.ordinal) }
     val holds = Predicate.create(bound, Nil)
     row => holds.eval(row)
   }
