@@ -214,6 +214,7 @@ def test_what_verify_says_of_a_target(built: Built, tmp_path: Path) -> None:
     [
         (["--undo"], "--undo goes with --in-place, and with nothing else."),
         (["--partitions", "2", "--conf", "spark.executor.memory"], "give it as KEY=VALUE."),
+        (["--partitions", "2", "--read"], "--read goes with --dry-run"),
         (["--offsets", "no/such/file"], "is neither 'earliest' nor a file that can be read"),
     ],
 )
@@ -225,3 +226,25 @@ def test_options_of_a_move_that_cannot_be(
     assert said in capsys.readouterr().err
     assert tree(built.root) == before
     assert not (tmp_path / "target").exists()
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        (["--dry-run"], "--dry-run"),
+        (["--batch", "3", "--read"], "--batch, --read"),
+        (["--partitions", "2"], "--partitions"),
+        (["--buckets", "2", "--format", "2"], "--buckets, --format"),
+        (["--delete-keys", "a = 1", "--operator", "0"], "--delete-keys, --operator"),
+        (["--offsets", "earliest"], "--offsets"),
+        (["--source-provider", "hdfs"], "--source-provider"),
+        (["--verify", "counts"], "--verify counts"),
+    ],
+)
+def test_undo_takes_no_option_that_it_would_not_heed(
+    capsys: pytest.CaptureFixture[str], built: Built, given: list[str], said: str
+) -> None:
+    before = tree(built.root)
+    assert main(["move", "rewrite", str(built.root), "--in-place", "--undo", *given]) == 2
+    assert f"and --json alone: leave out {said}." in capsys.readouterr().err
+    assert tree(built.root) == before

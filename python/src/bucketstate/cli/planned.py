@@ -31,6 +31,21 @@ _KINDS = {
 }
 
 
+_OF_A_MOVE = (
+    "batch",
+    "partitions",
+    "buckets",
+    "format",
+    "delete_keys",
+    "operator",
+    "offsets",
+    "source_provider",
+    "dry_run",
+    "read",
+)
+"""Options of a rewrite that say what is made, or whether it is."""
+
+
 def add_kinds(command: argparse.ArgumentParser) -> None:
     kinds = command.add_subparsers(dest="kind", required=True, metavar="KIND")
     for name, what in _KINDS.items():
@@ -242,6 +257,20 @@ def _check_places(arguments: argparse.Namespace, *, in_place: bool) -> None:
         raise InvalidArgumentError("There is no DST: give one, or --in-place.")
     if getattr(arguments, "undo", False) and not in_place:
         raise InvalidArgumentError("--undo goes with --in-place, and with nothing else.")
+    if getattr(arguments, "undo", False):
+        # Whoever gives another option expects it to count, --dry-run above all.
+        others = [
+            f"--{name.replace('_', '-')}"
+            for name in _OF_A_MOVE
+            if not (getattr(arguments, name) is None or getattr(arguments, name) is False)
+        ] + (["--verify counts"] if arguments.verify != "full" else [])
+        if others:
+            raise InvalidArgumentError(
+                f"--undo goes with --in-place, --master, --conf and --json alone: leave out "
+                f"{', '.join(others)}."
+            )
+    if arguments.read and not arguments.dry_run:
+        raise InvalidArgumentError("--read goes with --dry-run: a move reads all state anyway.")
 
 
 def _undo(arguments: argparse.Namespace) -> int:
