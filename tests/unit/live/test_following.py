@@ -163,12 +163,34 @@ def test_a_checkpoint_that_was_taken_back_says_so_until_it_is_taken_as_it_is(
 def back(built: Hashed, version: int) -> None:
     """As a rewind leaves it."""
     for newer in range(version, built.version):
-        (built.root / "commits" / str(newer)).unlink()
+        (built.root / "commits" / str(newer)).unlink(missing_ok=True)
         (built.root / "offsets" / str(newer)).unlink()
         for partition in range(built.partitions):
             for path in built.folder(partition).glob(f"{newer + 1}.*"):
                 path.unlink()
     del built.states[version + 1 :]
+
+
+def test_a_version_that_is_taken_back_while_it_is_read_is_not_answered_from_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    built = hashed(tmp_path, 5)
+    stamps = Folder.stamps
+
+    def taken_back(folder: Folder, names: list[str]) -> Any:
+        context.undo()
+        # A rewind begins with the commits; its files of state are there for a while.
+        (tmp_path / "commits/4").unlink()
+        return stamps(folder, names)
+
+    with monkeypatch.context() as context:
+        context.setattr(Folder, "stamps", taken_back)
+        with Live(tmp_path, max_age=0) as live:
+            with pytest.raises(NoSuchStateError, match="taken back to an earlier batch"):
+                live.get_many(KEYS)
+            back(built, 4)
+            live.refresh()
+            agrees(live, built)
 
 
 def test_another_history_with_the_same_number_is_noticed(tmp_path: Path) -> None:

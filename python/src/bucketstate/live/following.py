@@ -80,10 +80,16 @@ class Follower:
 
     def _look(self, *, back: bool) -> View:
         began, view = self._clock(), self._view
-        if view is None or self._folder.stamps(_names(view)) != [self._stamp, None]:
+        if view is None or not self._is_newest(view):
             return self._take(self._made(), began, back=back)
         self._looked = began
         return view
+
+    def _is_newest(self, view: View) -> bool:
+        # A commit that went while the version was read says that it was taken back.
+        if view.batch is not None and self._stamp is None:
+            return False
+        return self._folder.stamps(_names(view)) == [self._stamp, None]
 
     def close(self) -> None:
         """Gives up all files."""
