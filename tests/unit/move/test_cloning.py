@@ -26,7 +26,7 @@ from bucketstate.errors import (
     RefusedMoveError,
     StorageError,
 )
-from bucketstate.move import clone, contents, fork, rewind
+from bucketstate.move import CloneReport, clone, cloning, contents, fork, rewind
 from tests.kit.checkpoints import Built, log, manifest
 from tests.kit.stops import Stopped, Writes, tree
 from tests.kit.storage.far_files import FarFiles
@@ -102,6 +102,7 @@ def test_the_marker_says_where_it_came_from(built: Built, tmp_path: Path) -> Non
     report = clone(built.root, tmp_path / "clone", batch=3)
     marker = json.loads((tmp_path / "clone/_bucketstate/move.json").read_text())
     assert marker.pop("startedMs") <= marker.pop("finishedMs")
+    assert len(marker.pop("token")) == 36
     assert marker == {
         "format": 1,
         "kind": "clone",
@@ -485,6 +486,28 @@ def test_a_source_that_moves_on_meanwhile(tmp_path: Path, monkeypatch: pytest.Mo
         context.setattr(contents, "stores_at", goes_on)
         clone(built.root, tmp_path / "clone")
     assert_same(built, tmp_path / "clone", 6)
+
+
+def test_of_two_clones_into_one_folder_the_later_one_goes_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    built, target = grown(tmp_path / "source"), tmp_path / "clone"
+    check = cloning._check_source
+    later: list[CloneReport] = []
+
+    def overtaken(*arguments: Any) -> None:
+        check(*arguments)
+        monkeypatch.setattr(cloning, "_check_source", check)
+        later.append(clone(built.root, target))
+
+    monkeypatch.setattr(cloning, "_check_source", overtaken)
+    with pytest.raises(RefusedMoveError, match=r"Another move into .* was begun since"):
+        clone(built.root, target)
+    assert json.loads((target / "metadata").read_text())["id"] == later[0].query_id
+    origin = Checkpoint(target).overview().origin
+    assert origin is not None
+    assert origin.finished
+    assert_same(built, target, later[0].version)
 
 
 def test_disks_without_links(built: Built, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -181,6 +181,7 @@ def _cloned(asked: _Asked, source: Folder, target: WritableFolder) -> CloneRepor
         stores=len(contents.stores),
         keys=contents.keys,
         bytes=sum(f.size for s in contents.stores for f in s.files),
+        token=str(uuid.uuid4()),
     )
     notes: list[str] = []
     if found == "complete":
@@ -190,9 +191,8 @@ def _cloned(asked: _Asked, source: Folder, target: WritableFolder) -> CloneRepor
         if found == "complete":
             marker.finish(target, origin)
         else:
-            if found == "begun":
-                marker.emptied(target)
-            _made(contents, source, target, copier, origin, query_id)
+            empties = found == "begun"
+            _made(contents, source, target, copier, origin, query_id, empties=empties)
     if copier.unlinked:
         notes.append(
             f"{copier.unlinked:,} files were copied: they cannot be linked, as {target.location} "
@@ -226,6 +226,8 @@ def _made(
     copier: Copier,
     origin: Origin,
     query_id: str,
+    *,
+    empties: bool,
 ) -> None:
     """Writes it: first what lets no query start, and last the query's own file in its place.
 
@@ -242,14 +244,18 @@ def _made(
 
     marker.blocked(target)
     marker.begin(target, origin)
+    if empties:
+        marker.emptied(target)
     _state(contents.stores, target, copier)
     _each(lambda name: _copied(name, point, target), contents.files)
     for name, data in of_operators:
         _written(target, name, data)
     _each(lambda s: _check(s, target), contents.stores)
     _check_source(of_query, source)
+    marker.owned(target, origin)
     for name, data in of_query.items():
         _written(target, name, data)
+    marker.owned(target, origin)
     _written(target, marker.OF_QUERY, of_id)
     marker.finish(target, origin)
 

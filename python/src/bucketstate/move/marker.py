@@ -95,6 +95,19 @@ def begin(target: WritableFolder, origin: Origin) -> None:
     (target / FOLDER).write(MOVE, encoded(origin))
 
 
+def owned(target: WritableFolder, origin: Origin) -> None:
+    """Refuses to go on where another move into the folder was begun since, or has ended.
+
+    That one writes its marker first, and then empties the folder.
+    """
+    found = read_origin(target)
+    if found is None or found.token != origin.token or not _is_blocked(target):
+        raise RefusedMoveError(
+            f"Another move into {target.location} was begun since: let that one come to its end, "
+            "or give another folder. This one has published nothing."
+        )
+
+
 def finish(target: WritableFolder, origin: Origin) -> None:
     done = replace(origin, status="finished", finished_ms=now_ms())
     (target / FOLDER).write(MOVE, encoded(done))

@@ -7,7 +7,7 @@ place, which change a checkpoint itself, have files of their own as long as they
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from typing import Any, Literal
 
@@ -70,6 +70,9 @@ class Origin:
     bytes: int | None = None
     """Length of the files that have them, in bytes."""
 
+    token: str = field(default="", repr=False)
+    """Of whoever made it: of two moves into one folder it tells which one came last."""
+
     @property
     def finished(self) -> bool:
         """Whether all of it is there."""
@@ -88,8 +91,8 @@ class Origin:
         return f"This is {what}, made{at} by bucketstate {self.tool}."
 
     def to_dict(self) -> dict[str, Any]:
-        """For JSON: the fields."""
-        return asdict(self)
+        """For JSON: the fields, without the token."""
+        return {name: value for name, value in asdict(self).items() if name != "token"}
 
 
 @dataclass(frozen=True)
@@ -175,6 +178,7 @@ def encoded(origin: Origin) -> bytes:
         "status": origin.status,
         "source": origin.source,
         "batch": origin.batch,
+        "token": origin.token,
         "tool": origin.tool,
         "startedMs": origin.started_ms,
         "finishedMs": origin.finished_ms,
@@ -208,6 +212,7 @@ def read_origin(checkpoint: Folder) -> Origin | None:
             _number(found, "stores"),
             _number(found, "keys"),
             _number(found, "bytes"),
+            str(found.get("token", "")),
         )
 
 
