@@ -1,5 +1,11 @@
 package io.bucketstate.move
 
+import java.util.UUID
+
+import scala.util.control.NonFatal
+
+import org.slf4j.LoggerFactory
+
 import io.bucketstate.checkpoint.io.{CheckpointFiles, ManifestName, RunName}
 import io.bucketstate.error.ConflictException
 import io.bucketstate.move.job.SideBySide
@@ -15,21 +21,51 @@ import io.bucketstate.move.read.{SourceOperator, SourceQuery}
  * then on Spark refuses to start a query, because the batch has another number of partitions than the one before, until it
  * is committed, which is last; and undoing it goes the same way back.
  *
+ * Of two at once the one that wrote the mark last goes on. Each writes first, and then looks at what the other one writes:
+ * whoever takes over writes the mark and then reads the logs, and whoever was there writes to the logs and then reads the
+ * mark. So at least one of them sees the other. The one that has lost the mark takes nothing back but its own entry of the log.
+ *
  * @param source at its last batch, and with no later one but that of the rewrite
  */
 private[move] final class InPlace(source: SourceQuery, partitions: Int) {
   private[this] val folder = source.folder
   private[this] val logs = new QueryLogs(folder)
+  private[this] val token = UUID.randomUUID().toString
 
   val batch: Long = source.batch + 1
 
   /** The version that the batch makes. */
   private val version = batch + 1
 
-  def begin(startedMs: Long): Unit = InPlaceMark(batch, partitions).write(folder, startedMs)
+  /** Takes the checkpoint over from whoever has begun the same. */
+  def begin(startedMs: Long): Unit = InPlaceMark(batch, partitions, token).write(folder, startedMs)
 
-  /** From here on no query starts. */
-  def plan(): Unit = folder.writeNew(s"offsets/$batch", planned.text.bytes)
+  private def mark: Option[InPlaceMark] = InPlaceMark.of(folder)
+
+  private def isMarked: Boolean = mark.exists(_.token == token)
+
+  /**
+   * From here on no query starts. Throws `ConflictException`, and leaves no plan, if anybody else has written to the logs: the
+   * name of the batch is free as well where the query is long past it and Spark has deleted its own.
+   */
+  def plan(): Unit = {
+    writeOwn(s"offsets/$batch", planned.text.bytes)
+    try requireAlone()
+    catch {
+      case e: ConflictException =>
+        // Where the batch is committed the plan is of whoever has committed it.
+        if (!logs.commits.contains(batch)) folder.delete(s"offsets/$batch")
+        throw e
+    }
+  }
+
+  /** An answer may have got lost: then what is there is its own, as long as the mark is. */
+  private def writeOwn(name: String, bytes: Array[Byte]): Unit =
+    try folder.writeNew(name, bytes)
+    catch {
+      case e: ConflictException =>
+        if (!folder.exists(name) || !folder.read(name).sameElements(bytes) || !isMarked) throw e
+    }
 
   private def planned: OffsetEntry =
     source.offset
@@ -58,20 +94,50 @@ private[move] final class InPlace(source: SourceQuery, partitions: Int) {
   private def isVersioned(operator: SourceOperator): Boolean =
     operator.entry.file.contains("/_metadata/v2/")
 
-  /** Throws `ConflictException` if anybody else has written to the logs. */
-  def requireAlone(): Unit =
+  /** Throws `ConflictException` if anybody else has written to the logs, or has taken the checkpoint over. */
+  def requireAlone(): Unit = {
     if (logs.offsets.lastOption != Some(batch) || logs.commits.lastOption != Some(source.batch)) {
       throw new ConflictException(
         s"The logs of ${folder.location} have changed since the rewrite began",
         "A query, or another move, runs on it: stop it, and run the same command again. The rewrite is not committed."
       )
     }
+    if (!isMarked) throw overtaken("The rewrite is not committed.")
+  }
 
-  /** @param ids of the stores of the new version, where there are checkpoint ids */
+  private def overtaken(rest: String) = new ConflictException(
+    s"Another rewrite of ${folder.location} in place, or its undoing, was begun since",
+    s"Let that one come to its end. $rest"
+  )
+
+  /**
+   * What ends the rewrite.
+   *
+   * @param ids of the stores of the new version, where there are checkpoint ids
+   */
   def commit(ids: Option[Map[Long, Seq[Seq[String]]]]): Unit =
-    folder.writeNew(s"commits/$batch", source.commit.withIds(ids).text.bytes)
+    writeOwn(s"commits/$batch", source.commit.withIds(ids).text.bytes)
 
-  def end(): Unit = folder.delete(InPlaceMark.File)
+  /**
+   * Removes the mark behind the commit. From there on a query may go on, so nothing that fails here takes anything back: the
+   * mark of a batch that is committed says nothing. Throws `ConflictException` where another one was taking the rewrite back.
+   */
+  def committed(): Unit =
+    try
+      if (mark.exists(other => other.batch == batch && other.token != token)) {
+        throw overtaken("It may take back what this one has committed.")
+      } else end()
+    catch {
+      case e: ConflictException => throw e
+      case NonFatal(e)          =>
+        InPlace.log.warn(
+          s"${folder.location} was rewritten in place; ${InPlaceMark.File} could not be removed, and does no harm",
+          e
+        )
+    }
+
+  /** Removes the mark, where it is its own. */
+  def end(): Unit = if (isMarked) folder.delete(InPlaceMark.File)
 
   /**
    * Takes back what there is of one that was not planned: data files that nothing names. A query may have been started
@@ -90,12 +156,17 @@ private[move] final class InPlace(source: SourceQuery, partitions: Int) {
     isAlone
   }
 
+  /** What [[takeBack]] begins with: a query does not start on a batch of other partitions that is not committed. */
+  def takeBackCommit(): Unit = folder.delete(s"commits/$batch")
+
   /**
    * Takes back whatever there is of one that was planned: the commit first, then the state and what is said of it, and last
-   * the plan, until which no query starts.
+   * the plan, until which no query starts. Does nothing where another one has taken over. Throws `ConflictException` where
+   * there are later batches, whose state may be of files of the rewrite.
    */
-  def takeBack(): Unit = {
-    folder.delete(s"commits/$batch")
+  def takeBack(): Unit = if (isMarked) {
+    requireLast()
+    takeBackCommit()
     SideBySide.each(stores)(store => filesOf(store).foreach(name => folder.delete(s"$store/$name")))
     removeNewFolders()
     source.operators.foreach { operator =>
@@ -108,8 +179,18 @@ private[move] final class InPlace(source: SourceQuery, partitions: Int) {
         }
       }
     }
+    // One that was overtaken may have come to its commit since.
+    takeBackCommit()
     folder.delete(s"offsets/$batch")
     end()
+  }
+
+  /** Throws `ConflictException` if a later batch was planned. */
+  def requireLast(): Unit = logs.offsets.filter(_ > batch).lastOption.foreach { later =>
+    throw new ConflictException(
+      s"Batch $later of ${folder.location} was planned, which is later than batch $batch, the rewrite",
+      "Stop the query. bucketstate rewind takes later batches back."
+    )
   }
 
   /** The folders of all stores that there are, whatever the number of partitions. */
@@ -148,4 +229,8 @@ private[move] final class InPlace(source: SourceQuery, partitions: Int) {
       .partitionMap(identity)
     manifests ++ runs
   }
+}
+
+private object InPlace {
+  private val log = LoggerFactory.getLogger(classOf[InPlace])
 }

@@ -12,8 +12,9 @@ import io.bucketstate.move.log.{LogText, QueryFolder, QueryLogs}
  *
  * @param batch      the batch that the rewrite is
  * @param partitions that the state gets
+ * @param token      of whoever wrote it: of two at once it tells which one came last, and that one goes on
  */
-private[move] final case class InPlaceMark(batch: Long, partitions: Int) {
+private[move] final case class InPlaceMark(batch: Long, partitions: Int, token: String) {
 
   def write(folder: QueryFolder, startedMs: Long): Unit = {
     val json = LogText.Json
@@ -23,6 +24,7 @@ private[move] final case class InPlaceMark(batch: Long, partitions: Int) {
       .put("status", "begun")
       .put("batch", batch)
       .put("partitions", partitions)
+      .put("token", token)
       .put("tool", Marker.tool)
       .put("startedMs", startedMs)
     folder.write(
@@ -36,7 +38,8 @@ private[move] final case class InPlaceMark(batch: Long, partitions: Int) {
     if (planned.lastOption.contains(batch - 1)) InPlaceState.Unplanned
     else if (!InPlaceMark.isRewrite(logs, batch)) InPlaceState.Stale
     else if (logs.commits.contains(batch)) InPlaceState.Committed
-    else InPlaceState.Planned
+    else if (planned.lastOption.contains(batch)) InPlaceState.Planned
+    else InPlaceState.Stale
   }
 }
 
@@ -56,7 +59,11 @@ private[move] object InPlaceMark {
     if (!json.path("batch").isIntegralNumber || !json.path("partitions").isIntegralNumber) {
       throw damage("expected a batch and a number of partitions")
     }
-    InPlaceMark(json.path("batch").asLong, json.path("partitions").asInt)
+    InPlaceMark(
+      json.path("batch").asLong,
+      json.path("partitions").asInt,
+      json.path("token").asText
+    )
   }
 
   /** Whether a batch is no batch of the query's: no other has another number of partitions than the one before. */
@@ -83,6 +90,6 @@ private[move] object InPlaceState {
   /** Its batch is committed: a query that is started goes on with the new partitions. */
   case object Committed extends InPlaceState
 
-  /** The batch of its number is one of the query's, which was started since. */
+  /** The query has gone on since, with a batch of its own of that number, or with later ones. */
   case object Stale extends InPlaceState
 }

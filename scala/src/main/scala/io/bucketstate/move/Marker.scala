@@ -63,12 +63,17 @@ private[move] object Marker {
 
   private val Begun = "begun"
 
-  def begin(folder: QueryFolder, plan: PlannedMove, startedMs: Long): Unit =
-    write(folder, of(plan, startedMs).put("status", Begun))
+  /** @param token of whoever writes it: of two moves into one folder it tells which one came last */
+  def begin(folder: QueryFolder, plan: PlannedMove, token: String, startedMs: Long): Unit =
+    write(folder, of(plan, token, startedMs).put("status", Begun))
 
-  def finish(folder: QueryFolder, report: MoveReport): Unit = write(
+  /** Whether nobody else has begun a move into the folder since. */
+  def isOf(folder: QueryFolder, token: String): Boolean =
+    read(folder).exists(_.path("token").asText == token)
+
+  def finish(folder: QueryFolder, report: MoveReport, token: String): Unit = write(
     folder,
-    of(report.plan, report.startedMs)
+    of(report.plan, token, report.startedMs)
       .put("status", "finished")
       .put("finishedMs", report.finishedMs)
       .put("stores", report.stores.map(_.written.size).sum)
@@ -76,12 +81,13 @@ private[move] object Marker {
       .put("bytes", report.stores.map(_.bytes).sum)
   )
 
-  private def of(plan: PlannedMove, startedMs: Long): ObjectNode = LogText.Json
+  private def of(plan: PlannedMove, token: String, startedMs: Long): ObjectNode = LogText.Json
     .createObjectNode()
     .put("format", Format)
     .put("kind", plan.request.kind.name)
     .put("source", plan.sourceLocation)
     .put("batch", plan.batch)
+    .put("token", token)
     .put("tool", tool)
     .put("startedMs", startedMs)
 

@@ -37,7 +37,7 @@ final class MovePlan private[move] (spark: SparkSession, planned: PlannedMove, c
   def run(): MoveReport = cancellable {
     // What was left of a rewrite in place is taken back first: the plan is of the checkpoint without it.
     val current =
-      if (Undoing.ofLeft(spark, planned))
+      if (Undoing.ofLeft(spark, planned, clock))
         new Planner(spark, planned.request, frame = None, clock).plan()
       else planned
     new Mover(spark, current, progress, clock).run()

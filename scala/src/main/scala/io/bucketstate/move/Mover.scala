@@ -70,6 +70,7 @@ private[move] final class Mover(
     publishing.begin(started)
     val moved = copied()
     progress.begin("publish state")
+    publishing.requireOwn()
     each(moved)(one => job(one.work).publish(one))
     publishing.metadata()
     progress.begin("verify")
@@ -79,7 +80,7 @@ private[move] final class Mover(
     progress.commit()
     publishing.logs(moved)
     val report = new MoveReport(plan, moved, isPublished = true, started, clock.millis())
-    Marker.finish(target, report)
+    publishing.finish(report)
     report
   }
 
@@ -98,7 +99,7 @@ private[move] final class Mover(
     val rewrite = new InPlace(plan.source, plan.partitions)
     rewrite.begin(started)
     var isPlanned = false
-    try {
+    val moved = try {
       val moved = copied()
       progress.begin("publish state")
       rewrite.plan()
@@ -111,13 +112,14 @@ private[move] final class Mover(
       rewrite.requireAlone()
       progress.commit()
       rewrite.commit(Option.when(plan.hasIds)(Publishing.idsOf(plan.source, moved)))
-      rewrite.end()
-      new MoveReport(plan, moved, isPublished = true, started, clock.millis())
+      moved
     } catch {
       case NonFatal(failure) =>
         takeBack(rewrite, isPlanned, failure)
         throw failure
     }
+    rewrite.committed()
+    new MoveReport(plan, moved, isPublished = true, started, clock.millis())
   }
 
   /** After a failure all is to be as it was. What cannot be taken back is told. */
@@ -125,8 +127,7 @@ private[move] final class Mover(
     try {
       // An answer may have got lost: then the plan is there all the same. Somebody else's is left alone.
       val isOwn = isPlanned || (failure.isInstanceOf[UnavailableException] && rewrite.isPlanned)
-      if (isOwn) rewrite.takeBack()
-      else if (!failure.isInstanceOf[ConflictException]) rewrite.end()
+      if (isOwn) rewrite.takeBack() else rewrite.end()
     } catch {
       case NonFatal(second) =>
         failure.addSuppressed(second)

@@ -73,13 +73,14 @@ private[move] final class Planner(
   private def open(): SourceQuery = {
     val folder = new QueryFolder(new Path(request.source), conf, objectStores)
     val logs = new QueryLogs(folder)
-    val commits = logs.commits
     if (logs.offsets.isEmpty) {
       throw new InvalidException(
         s"${folder.location} is not the checkpoint of a streaming query: it has no folder 'offsets'",
         "Give the path that the query was started with as checkpointLocation."
       )
     }
+    val skipped = logs.abandoned.fold(Set.empty[Long])(_.skipped)
+    val commits = logs.commits.filterNot(skipped)
     val batch = request.batch.orElse(commits.lastOption).getOrElse {
       throw new InvalidException(
         s"${folder.location} has no finished batch",
@@ -130,15 +131,37 @@ private[move] final class Planner(
         )
       case _ => ()
     }
-    val isRewound = request.inPlace && source.folder.exists(Marker.Rewind)
-    if (isRewound || Marker.stateOf(source.folder) == MarkedAs.GivenUp) {
+    if (source.folder.exists(Marker.Rewind) || Marker.stateOf(source.folder) == MarkedAs.GivenUp) {
       error("A move or a rewind of the checkpoint was begun and not finished: finish that first.")
     }
-    if (request.inPlace) checkInPlace() else checkTarget()
+    if (request.inPlace) checkInPlace()
+    else {
+      checkPlanned()
+      checkTarget()
+    }
     tell()
   }
 
+  /** A query has at most one batch that it has not ended: the one after the last. */
+  private def checkPlanned(): Unit = if (request.offsets.isEmpty && source.isNewest) {
+    source.planned.filter(_ != source.batch + 1).headOption.foreach { next =>
+      error(
+        s"Batch $next was planned, and batch ${next - 1} is not committed: the logs are not as Spark leaves them. " +
+          "bucketstate verify says more."
+      )
+    }
+    source.abandoned.foreach { begun =>
+      info(
+        s"Batch ${begun.batch} was begun with another number of partitions and not finished, by a rewrite in place or by " +
+          "Spark's repartition: it is left behind, as it is no batch of the query's."
+      )
+    }
+  }
+
   private def checkInPlace(): Unit = {
+    if (RunningQuery.isIn(spark, source.folder)) {
+      error("The query runs in this application: stop it first.")
+    }
     val left = InPlaceMark.of(source.folder).map(mark => mark.batch -> mark.stateIn(logs))
     left.foreach {
       case (batch, InPlaceState.Planned) =>
@@ -170,6 +193,12 @@ private[move] final class Planner(
       error(
         s"Batch $next was planned and is not committed: start the query, so that it ends it, and stop it again; or give " +
           "a folder to rewrite into."
+      )
+    }
+    source.abandoned.map(_.batch).filterNot(left.map(_._1).contains).foreach { begun =>
+      error(
+        s"Batch $begun was begun with another number of partitions and not finished, by Spark's repartition: " +
+          "bucketstate doctor says what to do; or give a folder to rewrite into."
       )
     }
     if (left.isEmpty) laterFile.foreach { name =>

@@ -1,5 +1,7 @@
 package io.bucketstate.move
 
+import java.util.UUID
+
 import org.apache.spark.sql.SparkSession
 import org.apache.spark.sql.execution.streaming.state.{SparkSessions, StateStoreConf}
 
@@ -11,21 +13,24 @@ import io.bucketstate.move.read.{OwnRecords, Provider, SourceQuery}
 /**
  * Writes what makes a folder of state a query's checkpoint. It can be killed anywhere: the first file is a `metadata` that no
  * Spark can read, so that none starts a query, and the last one is the query's own in its place.
+ *
+ * Of two into one folder the one that began last goes on: it writes its token into the marker, and then empties the folder.
+ * The other one finds that token before it makes anything of what it has written, and stops.
  */
 private[move] final class Publishing(plan: PlannedMove, target: QueryFolder) {
   private[this] val source = plan.source
   private[this] val from = source.folder
   private[this] val metadataOfQuery = from.read(Marker.OfQuery)
+  private[this] val token = UUID.randomUUID().toString
 
   /**
    * Takes an empty folder, or one that a move has left that was given up. One that has all but the end of its marker is
    * completed and refused: a query may have run on it.
    */
   def begin(startedMs: Long): Unit = {
-    Marker.stateOf(target) match {
-      case MarkedAs.GivenUp =>
-        Marker.block(target)
-        Publishing.Folders.foreach(target.deleteFolder)
+    val found = Marker.stateOf(target)
+    found match {
+      case MarkedAs.GivenUp      => Marker.block(target)
       case MarkedAs.AllButMarked =>
         Marker.complete(target, startedMs)
         throw new ConflictException(
@@ -39,11 +44,28 @@ private[move] final class Publishing(plan: PlannedMove, target: QueryFolder) {
           "Give a folder that is empty or does not exist. Nothing was written."
         )
     }
-    Marker.begin(target, plan, startedMs)
+    Marker.begin(target, plan, token, startedMs)
+    if (found == MarkedAs.GivenUp) Publishing.Folders.foreach(target.deleteFolder)
+  }
+
+  /** Throws `ConflictException` where another move into the folder was begun since, or has come to its end. */
+  def requireOwn(): Unit =
+    if (!Marker.isOf(target, token) || !Marker.isBlocked(target)) throw overtaken
+
+  private def overtaken = new ConflictException(
+    s"Another move into ${target.location} was begun since",
+    "Let that one come to its end, or give another folder. This one has published nothing."
+  )
+
+  /** Completes the marker. A query may start before. */
+  def finish(report: MoveReport): Unit = {
+    if (!Marker.isOf(target, token)) throw overtaken
+    Marker.finish(target, report, token)
   }
 
   /** All but the logs. */
   def metadata(): Unit = {
+    requireOwn()
     source.operators.foreach { operator =>
       val id = operator.id
       target.copyFolder(from, s"state/$id/_stateSchema")
@@ -69,6 +91,7 @@ private[move] final class Publishing(plan: PlannedMove, target: QueryFolder) {
   }
 
   def logs(moved: Seq[StoreMoved]): Unit = {
+    requireOwn()
     val logs = new QueryLogs(from)
     val before = source.batch - 1
     val earlier = Option.when(logs.offsets.contains(before))(logs.offset(before))
@@ -82,6 +105,7 @@ private[move] final class Publishing(plan: PlannedMove, target: QueryFolder) {
     }
     val commit = source.commit.withIds(Option.when(plan.hasIds)(Publishing.idsOf(source, moved)))
     target.write(s"commits/${source.batch}", commit.text.bytes)
+    requireOwn()
     target.write(Marker.OfQuery, metadataOfQuery)
   }
 

@@ -1,10 +1,5 @@
 package io.bucketstate.move
 
-import java.nio.charset.StandardCharsets.UTF_8
-import java.util.UUID
-
-import scala.util.Try
-
 import org.apache.hadoop.fs.Path
 import org.apache.spark.SPARK_VERSION
 import org.apache.spark.sql.SparkSession
@@ -15,10 +10,9 @@ import org.apache.spark.sql.execution.streaming.state.{SparkSessions, StateStore
 import org.apache.spark.sql.internal.SQLConf
 import org.slf4j.LoggerFactory
 
-import io.bucketstate.checkpoint.io.Damage
 import io.bucketstate.config.ConfigKey
 import io.bucketstate.error.InvalidException
-import io.bucketstate.move.log.{LogText, OffsetEntry, QueryFolder, QueryLogs}
+import io.bucketstate.move.log.{OffsetEntry, QueryFolder, QueryLogs}
 import io.bucketstate.move.read.{OwnRecords, Provider}
 import io.bucketstate.spark.BuiltForSpark
 
@@ -87,7 +81,7 @@ private[bucketstate] final class RewriteOnStart(session: SparkSession, provider:
     last.settings.get(Provider.Setting).contains(Provider.Ours.className)
 
   private def reasonToStay(folder: QueryFolder, partitions: Int, begun: Seq[Long]): Option[String] =
-    if (isRunning(folder)) Some("its query runs")
+    if (RunningQuery.isIn(session, folder)) Some("its query runs")
     else
       begun.lastOption.map { batch =>
         s"batch $batch was planned for $partitions and is not committed, and the query ends it first; the next start rewrites"
@@ -102,14 +96,6 @@ private[bucketstate] final class RewriteOnStart(session: SparkSession, provider:
           "files, and whoever reads them needs the log of every batch",
         "Rewrite it into another folder with bucketstate move rewrite, or leave the setting out."
       )
-    }
-
-  private def isRunning(folder: QueryFolder): Boolean =
-    folder.exists(Marker.OfQuery) && !Marker.isBlocked(folder) && {
-      val damage = new Damage(folder.locationOf(Marker.OfQuery), "metadata of a query")
-      val json = LogText.objectOf(new String(folder.read(Marker.OfQuery), UTF_8), damage)
-      Try(UUID.fromString(json.path("id").asText)).toOption
-        .exists(SparkSessions.isRunning(session, _))
     }
 
   private def rewrite(folder: QueryFolder, partitions: Int, wanted: Int): Unit = {

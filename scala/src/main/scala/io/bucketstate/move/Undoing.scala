@@ -2,6 +2,8 @@ package io.bucketstate.move
 
 import java.time.Clock
 
+import scala.util.control.NonFatal
+
 import org.apache.hadoop.fs.Path
 import org.apache.spark.sql.SparkSession
 import org.apache.spark.sql.execution.streaming.state.SparkSessions
@@ -42,20 +44,18 @@ private[move] final class Undoing(spark: SparkSession, checkpoint: String, clock
   def undo(): Undone = {
     val folder = new QueryFolder(new Path(checkpoint), conf, Publishing.objectStores(spark))
     try {
-      val logs = new QueryLogs(folder)
-      val marked = InPlaceMark.of(folder).map(mark => mark.batch -> mark.stateIn(logs))
-      marked match {
-        case Some((batch, InPlaceState.Unplanned)) =>
-          val source = before(folder, batch)
-          if (new InPlace(source, source.partitions).takeBackUnplanned()) undone(source)
-          else whole(folder, logs)
-        case Some((batch, InPlaceState.Planned)) =>
-          val source = before(folder, batch)
-          new InPlace(source, source.partitions).takeBack()
-          undone(source)
-        case _ => whole(folder, logs)
-      }
+      RunningQuery.requireNone(spark, folder)
+      val left = InPlaceMark.of(folder).filter(Undoing.isOpen(_, folder))
+      left.flatMap(ofLeft(folder, _)).getOrElse(whole(folder, new QueryLogs(folder)))
     } finally folder.close()
+  }
+
+  /** None where the query has gone on meanwhile, or the batch was committed. */
+  private def ofLeft(folder: QueryFolder, mark: InPlaceMark): Option[Undone] = {
+    val source = before(folder, mark.batch)
+    Option.when(Undoing.takenBack(new InPlace(source, mark.partitions), mark, folder, clock))(
+      undone(source)
+    )
   }
 
   /** The query at the batch before that of the rewrite. */
@@ -74,10 +74,21 @@ private[move] final class Undoing(spark: SparkSession, checkpoint: String, clock
     // What a query is to go on with has to be there before anything is deleted.
     requireUnheld(folder, batch)
     OwnHeads.of(spark, source, conf)
-    logs.offset(batch).partitions.foreach { partitions =>
-      InPlaceMark(batch, partitions).write(folder, clock.millis())
+    val rewrite = new InPlace(source, logs.offset(batch).partitions.getOrElse(source.partitions))
+    val commit = folder.read(s"commits/$batch")
+    rewrite.begin(clock.millis())
+    rewrite.takeBackCommit()
+    // From here on no query starts, and no savepoint of the batch is created. What was there before is seen now.
+    try {
+      rewrite.requireLast()
+      requireUnheld(folder, batch)
+    } catch {
+      case NonFatal(e) =>
+        folder.write(s"commits/$batch", commit)
+        rewrite.end()
+        throw e
     }
-    new InPlace(source, source.partitions).takeBack()
+    rewrite.takeBack()
     undone(source)
   }
 
@@ -130,23 +141,47 @@ private[move] final class Undoing(spark: SparkSession, checkpoint: String, clock
 private[move] object Undoing {
 
   /** Whether something was left in the checkpoint of a rewrite that was not finished, which is gone now. */
-  def ofLeft(spark: SparkSession, plan: PlannedMove): Boolean = plan.request.inPlace && {
-    val folder = plan.source.folder
-    val logs = new QueryLogs(folder)
-    InPlaceMark.of(folder) match {
-      case None       => false
-      case Some(mark) =>
-        mark.stateIn(logs) match {
-          case InPlaceState.Unplanned =>
-            // Whether the query has gone on meanwhile is asked again by what follows.
-            val _ = inPlaceOf(spark, folder, mark).takeBackUnplanned()
-          case InPlaceState.Planned => inPlaceOf(spark, folder, mark).takeBack()
-          case InPlaceState.Committed | InPlaceState.Stale => folder.delete(InPlaceMark.File)
-        }
+  def ofLeft(spark: SparkSession, plan: PlannedMove, clock: Clock): Boolean =
+    plan.request.inPlace && {
+      val folder = plan.source.folder
+      val left = InPlaceMark.of(folder)
+      left.foreach { mark =>
+        if (isOpen(mark, folder)) {
+          val source = new SourceQuery(spark, folder, mark.batch - 1, None)
+          // Whether the query has gone on meanwhile is asked again by what follows.
+          val _ = takenBack(new InPlace(source, mark.partitions), mark, folder, clock)
+        } else folder.delete(InPlaceMark.File)
+      }
+      left.isDefined
+    }
+
+  private def isOpen(mark: InPlaceMark, folder: QueryFolder): Boolean =
+    Set[InPlaceState](InPlaceState.Unplanned, InPlaceState.Planned)(stateOf(mark, folder))
+
+  private def stateOf(mark: InPlaceMark, folder: QueryFolder): InPlaceState =
+    mark.stateIn(new QueryLogs(folder))
+
+  /**
+   * Takes back what there is of a rewrite that was not finished. Whoever began it may be at it still: the mark is taken over
+   * first, and how far it has come is looked up behind that.
+   *
+   * @return false where there is nothing to take back any more
+   */
+  private def takenBack(
+      rewrite: InPlace,
+      mark: InPlaceMark,
+      folder: QueryFolder,
+      clock: Clock
+  ): Boolean = {
+    rewrite.begin(clock.millis())
+    stateOf(mark, folder) match {
+      case InPlaceState.Unplanned => rewrite.takeBackUnplanned()
+      case InPlaceState.Planned   =>
+        rewrite.takeBack()
         true
+      case InPlaceState.Committed | InPlaceState.Stale =>
+        rewrite.end()
+        false
     }
   }
-
-  private def inPlaceOf(spark: SparkSession, folder: QueryFolder, mark: InPlaceMark) =
-    new InPlace(new SourceQuery(spark, folder, mark.batch - 1, None), mark.partitions)
 }

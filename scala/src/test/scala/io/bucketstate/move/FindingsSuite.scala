@@ -4,8 +4,10 @@ import java.nio.file.{Files, Path}
 import java.time.{Clock, Instant, ZoneOffset}
 
 import org.apache.hadoop.fs.{Path => HadoopPath}
+import org.apache.spark.sql.SparkSession
 import org.apache.spark.sql.execution.streaming.state.SparkSessions
 
+import io.bucketstate.Checkpoints
 import io.bucketstate.error.InvalidException
 import io.bucketstate.move.log.{LogText, QueryFolder}
 import io.bucketstate.testkit.TidySuite
@@ -72,6 +74,101 @@ class FindingsSuite extends TidySuite with CountsToMove {
       )
     }
   }
+
+  test("what was begun with another number of partitions is no batch of the query's") {
+    withSession() { (spark, folder) =>
+      val source = folder.resolve("source")
+      countInto(spark, source)
+      val (last, next) = (CountsToMove.Batch, CountsToMove.Batch + 1)
+      begin(source, of = last, as = next)
+      def moved(target: String): (PlannedMove, Path) = {
+        val request = requestOf(source, folder)
+          .copy(kind = MoveKind.Rewrite, target = folder.resolve(target).toString)
+        val plan = new Planner(spark, request, None, Clock.systemUTC()).plan()
+        Checkpoints.plan(spark, request).run()
+        (plan, folder.resolve(target))
+      }
+      val (rewrite, first) = moved("first")
+      assert(rewrite.batch == last)
+      assert(infos(rewrite).exists(_.startsWith(s"Batch $next was begun with another number")))
+      assert(!infos(rewrite).exists(_.contains("it runs again")))
+      assert(!Files.exists(first.resolve(s"offsets/$next")))
+
+      // Spark's repartition commits a batch that has failed, and copies the last good one behind it.
+      Files.move(source.resolve(s"offsets/$next"), source.resolve(s"offsets/${next + 1}"))
+      val good = Files.readString(source.resolve(s"offsets/$last"))
+      assert(good.endsWith("\n1"))
+      Files.writeString(source.resolve(s"offsets/$next"), good.stripSuffix("1") + "2")
+      Files.copy(source.resolve(s"commits/$last"), source.resolve(s"commits/$next"))
+      val (repartition, second) = moved("second")
+      assert(repartition.batch == last)
+      assert(
+        infos(repartition).contains(
+          s"Batch $next was planned and is not committed: it runs again, over the target."
+        )
+      )
+      assert(Files.exists(second.resolve(s"offsets/$next")))
+      assert(!Files.exists(second.resolve(s"offsets/${next + 1}")))
+      assert(!Files.exists(second.resolve(s"commits/$next")))
+      assert(
+        errors(
+          spark,
+          source,
+          requestOf(source, folder).copy(
+            kind = MoveKind.Rewrite,
+            target = "",
+            partitions = Some(3),
+            inPlace = true
+          )
+        ).exists(_.contains(s"Batch ${next + 1} was begun with another number of partitions"))
+      )
+    }
+  }
+
+  test("a rewind that was begun, and logs that Spark does not leave") {
+    withSession() { (spark, folder) =>
+      val source = folder.resolve("source")
+      countInto(spark, source)
+      val last = CountsToMove.Batch
+      val request = requestOf(source, folder).copy(kind = MoveKind.Rewrite)
+      val mark = source.resolve(Marker.Rewind)
+      Files.createDirectories(mark.getParent)
+      Files.writeString(mark, "{}")
+      assert(errors(spark, source, request).exists(_.contains("begun and not finished")))
+      Files.delete(mark)
+      // A rewind that was stopped deletes commits before it deletes offsets.
+      for (later <- Seq(last + 1, last + 2))
+        Files.copy(source.resolve(s"offsets/$last"), source.resolve(s"offsets/$later"))
+      assert(
+        errors(spark, source, request) == Seq(
+          s"Batch ${last + 2} was planned, and batch ${last + 1} is not committed: the logs are not as Spark leaves " +
+            "them. bucketstate verify says more."
+        )
+      )
+    }
+  }
+
+  /** The entry of a batch as that of another one, in other partitions. */
+  private def begin(source: Path, of: Int, as: Int): Unit = {
+    val text = Files.readString(source.resolve(s"offsets/$of"))
+    val changed = text.replace(
+      "\"spark.sql.shuffle.partitions\":\"2\"",
+      "\"spark.sql.shuffle.partitions\":\"5\""
+    )
+    assert(changed != text)
+    Files.writeString(source.resolve(s"offsets/$as"), changed)
+    ()
+  }
+
+  private def errors(spark: SparkSession, source: Path, request: MoveRequest): Seq[String] =
+    new Planner(spark, request.copy(source = source.toString), None, Clock.systemUTC())
+      .plan()
+      .findings
+      .filter(_.severity == Severity.Error)
+      .map(_.text)
+
+  private def infos(plan: PlannedMove): Seq[String] =
+    plan.findings.filter(_.severity == Severity.Info).map(_.text)
 
   test("what a kind of move is not for, what it lacks, and what does not go with it") {
     withSession() { (spark, folder) =>

@@ -23,7 +23,7 @@ class InPlaceMarkSuite extends TidySuite with CountsToMove {
     withSession("spark.sql.streaming.minBatchesToRetain" -> "2") { (spark, folder) =>
       val source = folder.resolve("source")
       keyByBatch(spark, source, batches = 6)
-      def mark(): Unit = inFolder(spark, source)(InPlaceMark(2L, 3).write(_, 0L))
+      def mark(): Unit = inFolder(spark, source)(InPlaceMark(2L, 3, "of old").write(_, 0L))
       assert(!Files.exists(source.resolve("offsets/2")))
       mark()
       val undo = intercept[InvalidException](Checkpoints.undo(spark, source.toString))
@@ -43,8 +43,8 @@ class InPlaceMarkSuite extends TidySuite with CountsToMove {
       val source = folder.resolve("source")
       keyByBatch(spark, source, batches = 2)
       inFolder(spark, source) { checkpoint =>
-        InPlaceMark(2L, 3).write(checkpoint, 0L)
         val rewrite = new InPlace(new SourceQuery(spark, checkpoint, 1L, None), 3)
+        rewrite.begin(0L)
         keyByBatch(spark, source, batches = 3)
         val there = tree(source) - InPlaceMark.File
         assert(there.contains("offsets/2"))

@@ -68,6 +68,10 @@ final class FaultyFileManager(path: Path, conf: Configuration) extends Checkpoin
         done = true
         stream.close()
         script.call(s"publish ${leaf(file)}") {
+          if (!overwrite && Files.exists(target)) {
+            Files.delete(temporary)
+            throw new FileAlreadyExistsException(target.toString)
+          }
           Files.move(temporary, target, StandardCopyOption.ATOMIC_MOVE)
           ()
         }
@@ -111,11 +115,12 @@ object FaultyFileManager {
   final class Script {
     private var faults = Map.empty[Int, CallFault]
     private var patterns = Map.empty[Regex, CallFault]
+    private var before = Map.empty[Regex, () => Unit]
     private var crashed = false
-    private val made = mutable.ArrayBuffer.empty[String]
+    private val all = mutable.ArrayBuffer.empty[String]
     private val late = mutable.ArrayBuffer.empty[(Int, () => Unit)]
 
-    def calls: Seq[String] = synchronized(made.toSeq)
+    def calls: Seq[String] = synchronized(all.toSeq)
 
     def isCrashed: Boolean = synchronized(crashed)
 
@@ -126,6 +131,11 @@ object FaultyFileManager {
       patterns += pattern.r -> fault
     }
 
+    /** Ahead of the next call whose description matches, something else happens: it may call, too. */
+    def beforeNext(pattern: String)(happens: => Unit): Unit = synchronized {
+      before += pattern.r -> (() => happens)
+    }
+
     /** The process is started anew. */
     def restart(): Unit = synchronized { crashed = false }
 
@@ -134,13 +144,25 @@ object FaultyFileManager {
       crashed = false
       faults = Map.empty
       patterns = Map.empty
+      before = Map.empty
       late.foreach(_._2())
       late.clear()
     }
 
-    def call[A](what: String)(body: => A): A = synchronized {
-      made += what
-      val number = made.size
+    def call[A](what: String)(body: => A): A = {
+      val ahead = synchronized {
+        val matched = before.find(_._1.matches(what))
+        matched.foreach(found => before -= found._1)
+        matched.map(_._2)
+      }
+      // Beside the lock: what it does may be done by several threads.
+      ahead.foreach(_())
+      made(what)(body)
+    }
+
+    private def made[A](what: String)(body: => A): A = synchronized {
+      all += what
+      val number = all.size
       arrive(number)
       def failure = new IOException(s"call $number, $what, was made to fail")
       if (crashed) throw failure

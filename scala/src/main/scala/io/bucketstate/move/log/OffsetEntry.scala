@@ -30,6 +30,12 @@ private[bucketstate] final case class OffsetEntry(batch: Long, text: LogText) {
     changed.foreach { case (key, value) => conf.put(key, value) }
   })
 
+  /** Whether it is another one but for the number of partitions. */
+  def isCopyOf(other: OffsetEntry): Boolean = {
+    def alike(entry: OffsetEntry) = entry.withSettings(Map(OffsetEntry.Partitions -> "")).text
+    alike(this) == alike(other)
+  }
+
   /** The sources' offsets, one text each. */
   def offsets: Seq[String] = text.behind.filter(_.nonEmpty)
 

@@ -13,6 +13,25 @@ private[bucketstate] final class QueryLogs(val folder: QueryFolder) {
   def offset(batch: Long): OffsetEntry =
     OffsetEntry(batch, parsed(s"offsets/$batch", s"offset log of batch $batch"))
 
+  /**
+   * A batch that was planned in another number of partitions than the one before, and not committed: a rewrite in place, or a
+   * repartition of Spark's, that was begun. No query runs it.
+   */
+  def abandoned: Option[Abandoned] = {
+    val (planned, committed) = (offsets, commits)
+    planned.takeRight(2) match {
+      case Seq(before, batch) if before == batch - 1 && committed.lastOption.exists(_ < batch) =>
+        val entry = offset(batch)
+        val both = Seq(offset(before), entry).flatMap(_.partitions)
+        Option.when(both.size == 2 && both.distinct.size == 2) {
+          // Spark's commits batches that have failed, so that its own, a copy of the last good one, comes after them.
+          val copied = planned.init.reverseIterator.find(n => entry.isCopyOf(offset(n)))
+          Abandoned(batch, copied.fold(Set.empty[Long])(n => committed.filter(_ > n).toSet))
+        }
+      case _ => None
+    }
+  }
+
   def commit(batch: Long): CommitEntry =
     CommitEntry(batch, parsed(s"commits/$batch", s"commit log of batch $batch"))
 
@@ -38,3 +57,10 @@ private[bucketstate] final class QueryLogs(val folder: QueryFolder) {
 
   private def damage(file: String, what: String) = new Damage(folder.locationOf(file), what)
 }
+
+/**
+ * A batch of the offset log that no query runs.
+ *
+ * @param skipped batches that were committed for it, though they had failed
+ */
+private[bucketstate] final case class Abandoned(batch: Long, skipped: Set[Long])

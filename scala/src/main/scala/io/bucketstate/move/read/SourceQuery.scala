@@ -17,6 +17,7 @@ import org.apache.spark.sql.internal.SQLConf
 import io.bucketstate.checkpoint.io.StorageErrors
 import io.bucketstate.error.InvalidException
 import io.bucketstate.move.log.{
+  Abandoned,
   CommitEntry,
   OffsetEntry,
   OperatorEntry,
@@ -28,7 +29,7 @@ import io.bucketstate.move.place.PlaceRules
 
 /**
  * A query at a batch that it has committed: what its checkpoint says of its state. Everything is read when it is made, but
- * for the state itself.
+ * for the state itself, and what was planned later.
  *
  * @param batch the batch
  * @param files all files with their lengths, as they were before anything was read; for whoever holds them against
@@ -48,11 +49,16 @@ private[bucketstate] final class SourceQuery(
 
   val commit: CommitEntry = logs.commit(batch)
 
-  /** Batches that were planned after it. */
-  val planned: Seq[Long] = logs.offsets.filter(_ > batch)
+  /** What was begun after it and is no batch of the query's. */
+  lazy val abandoned: Option[Abandoned] = logs.abandoned
 
-  /** Whether the query has committed batches after it. */
-  val isNewest: Boolean = logs.commits.lastOption.forall(_ <= batch)
+  /** Batches of the query's that were planned after it. */
+  lazy val planned: Seq[Long] =
+    logs.offsets.filter(n => n > batch && !abandoned.exists(_.batch == n))
+
+  /** Whether the query has committed no batch after it. */
+  lazy val isNewest: Boolean =
+    !logs.commits.exists(n => n > batch && !abandoned.exists(_.skipped(n)))
 
   def version: Long = batch + 1
 

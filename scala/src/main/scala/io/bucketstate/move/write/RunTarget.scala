@@ -12,7 +12,7 @@ import io.bucketstate.checkpoint.manifest.{Manifest, ManifestFamily, Manifests}
 import io.bucketstate.checkpoint.records.RecordCursor
 import io.bucketstate.checkpoint.run.VersionSpan
 import io.bucketstate.config.StoreConfig
-import io.bucketstate.error.CorruptException
+import io.bucketstate.error.{ConflictException, CorruptException}
 import io.bucketstate.move.read.OwnRecords
 import io.bucketstate.record.{
   BucketAssigner,
@@ -78,7 +78,10 @@ private[move] final class RunTarget(
 
 private[move] object RunTarget {
 
-  /** Makes what was written the state of its store. */
+  /**
+   * Makes what was written the state of its store. Throws `ConflictException` where the version is there already: another
+   * move has made it.
+   */
   def publish(
       manifest: Manifest,
       folder: Path,
@@ -86,8 +89,19 @@ private[move] object RunTarget {
       hadoop: Configuration
   ): Unit = {
     val files = FileStores.forFolder(folder, hadoop, config.objectStores)
-    try new Manifests(files).write(manifest)
-    finally files.close()
+    try {
+      val manifests = new Manifests(files)
+      val name = manifest.file.name
+      // An answer may have got lost: then what is there is its own.
+      val isTaken = (files.exists(name) || !manifests.writeNew(manifest)) &&
+        manifests.read(manifest.file).commitId != manifest.commitId
+      if (isTaken) {
+        throw new ConflictException(
+          s"${files.location}/$name is there already: another move runs on this checkpoint",
+          "Let that one come to its end."
+        )
+      }
+    } finally files.close()
   }
 }
 
