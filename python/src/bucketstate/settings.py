@@ -87,10 +87,11 @@ class Settings:
     'lazy'."""
 
     memory_max_bytes: int | str | None = None
-    """How much heap the state of all queries in one executor may take: bytes, such as 2g, a share
-    of the heap, such as 40%, or 'auto', three quarters of what Spark leaves to user code. Above it,
-    what was not used for longest leaves memory. It stays in the files of snapshots, and is read
-    from there when it is asked for. By default 'auto'."""
+    """How much memory the state of all queries in one executor may take: bytes, such as 2g, a share
+    of the heap, such as 40%, or 'auto', three quarters of what Spark leaves to user code. With
+    engine=heap it is heap, with engine=rocksdb mostly memory outside the heap. Above it, what was
+    not used for longest leaves memory. It is read when it is asked for, from the files of snapshots
+    or from the local database. By default 'auto'."""
 
     memory_prevent_eviction_for: int | timedelta | None = None
     """How long a bucket stays in memory after its last use, in milliseconds, even above
