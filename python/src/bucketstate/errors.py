@@ -141,7 +141,8 @@ class OtherProviderError(CheckpointError, ValueError):
 
     Raised when a checkpoint is opened.
 
-    What to do: read it with Spark's own source, `spark.read.format("statestore")`.
+    What to do: read it with Spark's own source, `spark.read.format("statestore")`, or take it to
+    bucketstate with `bucketstate move import`.
     """
 
 

@@ -62,7 +62,7 @@ def test_another_provider(tmp_path: Path) -> None:
     other = "org.apache.spark.sql.execution.streaming.state.HDFSBackedStateStoreProvider"
     built = Built(tmp_path, provider=other)
     built.batch({("a",): (1, 1)})
-    with pytest.raises(OtherProviderError, match=f"written with {other}.*statestore"):
+    with pytest.raises(OtherProviderError, match=f"written with {other}.*statestore.*move import"):
         Checkpoint(tmp_path)
 
 

@@ -471,7 +471,8 @@ class Query:
             return
         raise OtherProviderError(
             f"{self.folder.location} was written with {recorded or 'another provider'}, not with "
-            f"{PROVIDER_CLASS}: read it with spark.read.format('statestore')."
+            f"{PROVIDER_CLASS}: read it with spark.read.format('statestore'), or take it to "
+            "bucketstate with `bucketstate move import`."
         )
 
     def _has_files_of_ours(self) -> bool:

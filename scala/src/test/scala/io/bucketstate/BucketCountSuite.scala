@@ -82,8 +82,8 @@ class BucketCountSuite extends TidySuite {
         val error = intercept[Exception](provider.getStore(3, ids(3)))
         assert(Iterator.iterate[Throwable](error)(_.getCause).takeWhile(_ != null).exists {
           case e: InvalidException =>
-            e.getMessage.contains(s"$Key=7, it is now 8") && e.getMessage
-              .contains("or remove the setting")
+            Seq(s"$Key=7, it is now 8", "or remove the setting", "move rewrite CHECKPOINT")
+              .forall(e.getMessage.contains(_))
           case _ => false
         })
         provider.close()

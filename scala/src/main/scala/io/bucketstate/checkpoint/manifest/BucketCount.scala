@@ -95,8 +95,9 @@ final class BucketCount(setting: Option[Int], default: Int, folder: FileStore) {
 
   private def otherNumber(path: String, stored: Int, current: Int) = new InvalidException(
     s"$path was written with ${ConfigKey.NumBuckets.key}=$stored, it is now $current",
-    s"The number of buckets is fixed for the life of a checkpoint: set it back to $stored, or remove the setting, " +
-      "or start from a new checkpoint location.",
+    s"The number of buckets is fixed for the life of a checkpoint: set it back to $stored, or remove the setting. " +
+      "To have another number, `bucketstate move rewrite CHECKPOINT NEW --buckets N` makes a new checkpoint with the " +
+      "same state.",
     changed = Some(ChangedSetting(ConfigKey.NumBuckets.key, stored.toString, current.toString))
   )
 
