@@ -6,9 +6,16 @@ from bucketstate.config import PLUGIN_CLASS, PLUGINS_KEY
 from bucketstate.registry import Registry, Setting
 
 _HEAD = """\
-# Turns bucketstate on, with its defaults, for every query of an application:
+# Turns bucketstate on for every query of an application, and lists every setting with its default.
+# To turn it on, this is enough, and sets nothing else:
 #
-#   spark-submit --properties-file conf/spark-defaults.conf --jars "$(bucketstate jar)" app.py
+#   spark-submit $(bucketstate conf --format flags) app.py
+#
+# This file as it is does not suit a checkpoint that exists: one with another numBuckets is refused.
+# Take the lines that you need. Without --load-spark-defaults, Spark ignores the cluster's own
+# spark-defaults.conf:
+#
+#   spark-submit --properties-file FILE --load-spark-defaults --jars "$(bucketstate jar)" app.py
 #
 # Made by `make generate` from the Scala registry of settings: edits here are lost.
 """

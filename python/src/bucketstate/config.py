@@ -88,7 +88,11 @@ class Conf(Settings):
 
     @classmethod
     def defaults(cls) -> Self:
-        """Every setting, given as the provider's default."""
+        """Every setting, given as the provider's default.
+
+        `numBuckets` is among them: a query on a checkpoint with another number does not start with
+        these. `Conf()` gives nothing, and leaves each setting as it is.
+        """
         every: dict[str, Any] = {s.field: s.default for s in registry().settings}
         return cls(**every)
 
