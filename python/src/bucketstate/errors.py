@@ -85,8 +85,9 @@ class SessionError(BucketstateError, RuntimeError):
 class ExtensionMissingWarning(UserWarning):
     """The session was made without the extension that `transformWithState` needs.
 
-    Warned of by `configure` and `enable`, together with a plugin that is missing. Other queries
-    run; Spark 4.0 and 4.1 need no extension.
+    Warned of by `configure` and `enable` from Spark 4.2 on, together with a plugin that is missing.
+    Other queries run. On Spark 4.0 and 4.1 only `stateful.apply(operator="transformWithState")`
+    needs the extension, and says so itself.
 
     What to do: make the session with `configure`, or with the extension in `spark.sql.extensions`;
     nothing, if no query uses `transformWithState`.
