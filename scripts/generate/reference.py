@@ -49,6 +49,19 @@ def _head(registry: Registry) -> str:
 
 <!-- Made by `make generate` from the Scala registry: edits here are lost. -->
 
+To set something, give it to `spark-submit`, or to `configure` in Python:
+
+```sh
+spark-submit $(bucketstate conf --num-buckets 128 --format flags) app.py
+```
+
+```python
+spark = configure(SparkSession.builder, Conf(num_buckets=128)).getOrCreate()
+```
+
+Both also turn the provider on ([Turning it on](turning-it-on.md)). `bucketstate conf --help` has an
+option for each setting, and [the glossary](architecture.md#words) has the words of this page.
+
 `{PLUGINS_KEY}={PLUGIN_CLASS}`, given before Spark starts, turns everything on: the provider,
 the session extension and [metrics](operations.md). Without the plugin,
 `{PROVIDER_KEY}={PROVIDER_CLASS}` turns the provider on, and

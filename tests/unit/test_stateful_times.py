@@ -122,7 +122,7 @@ def test_what_is_before_the_watermark_is_told_with_offsets() -> None:
 
 @pytest.mark.parametrize("method", ["timeout_at", "registerTimer"])
 def test_what_is_reckoned_from_the_first_batch_s_watermark_is_warned_of(method: str) -> None:
-    with pytest.warns(FirstWatermarkWarning, match=f"{method} was reckoned from state.watermark"):
+    with pytest.warns(FirstWatermarkWarning, match=f"{method} was computed from state.watermark"):
         asked(lambda state: getattr(state, method)(state.watermark + timedelta(days=60)))
 
 

@@ -1,7 +1,7 @@
 """What a state will take, before there is one: memory, bytes written, and the time of a restart.
 
 The constants are measured ones; docs/measurements.md says of which figures each is made, under
-"What sizes are reckoned from".
+"What sizes are estimated from".
 """
 
 from __future__ import annotations
@@ -160,7 +160,7 @@ class Size:
 
 
 def reckon(work: Workload) -> Size:
-    """What it takes, reckoned; measure what you then run.
+    """Estimates what it takes; measure what you then run.
 
     Safe from any thread: a function of its argument.
     """

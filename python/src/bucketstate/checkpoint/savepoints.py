@@ -63,7 +63,8 @@ def create(
 
     Args:
         path: the query's checkpoint: see `Checkpoint`.
-        name: what to call it: letters, digits, `-`, `_` and `.`, 64 at most.
+        name: what to call it: letters, digits, `-`, `_` and `.`, 64 at most; the first is a letter
+            or a digit.
         batch: without, the one that was committed last.
         stopped: the query is not running, and does not start meanwhile: then the batch may be any
             in Spark's commit log.

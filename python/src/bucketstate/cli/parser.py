@@ -39,7 +39,7 @@ def parser() -> argparse.ArgumentParser:
     grafana = "print a dashboard of the stores for Grafana, or alert rules for Prometheus"
     _grafana(_command(commands, "grafana", grafana))
 
-    size = "reckon what a state will take: memory, bytes written, a restart"
+    size = "estimate what a state will take: memory, bytes written, a restart"
     add_arguments(_command(commands, "size", size))
 
     _check(_command(commands, "check", "whether stateful functions can run, before a query does"))
@@ -241,7 +241,11 @@ def _savepoint(commands: object) -> None:
     top = _command(commands, "savepoint", what, of="checkpoint: ")
     actions = top.add_subparsers(dest="action", required=True, metavar="ACTION")
     create = _of_checkpoint(actions, "create", "hold what a batch made until it is dropped")
-    create.add_argument("name", metavar="NAME", help="letters, digits, '-', '_' and '.'")
+    create.add_argument(
+        "name",
+        metavar="NAME",
+        help="letters, digits, '-', '_' and '.'; the first is a letter or a digit",
+    )
     create.add_argument("--batch", type=int, metavar="N", help="default: the last committed one")
     create.add_argument(
         "--stopped",
@@ -306,7 +310,9 @@ def _of_checkpoint(commands: object, name: str, what: str) -> argparse.ArgumentP
 
 def _move(commands: object, name: str, what: str) -> argparse.ArgumentParser:
     found = _command(commands, name, what, of="checkpoint: ")
-    found.add_argument("source", metavar="SRC", help="the query's checkpointLocation: only read")
+    found.add_argument(
+        "source", metavar="SRC", help="the query's checkpointLocation; it is only read"
+    )
     found.add_argument("target", metavar="DST", help="a folder that is empty, or not there")
     how = found.add_mutually_exclusive_group()
     how.add_argument(

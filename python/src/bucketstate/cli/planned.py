@@ -54,7 +54,9 @@ def add_kinds(command: argparse.ArgumentParser) -> None:
 
 def _add(name: str, command: argparse.ArgumentParser) -> None:
     command.add_argument(
-        "source", metavar="SRC", help="the query's checkpointLocation: only read, but in place"
+        "source",
+        metavar="SRC",
+        help="the query's checkpointLocation; it is only read, except with --in-place",
     )
     folder = "a folder that is empty, or not there"
     if name == "rewrite":

@@ -67,7 +67,7 @@ def sizing(arguments: argparse.Namespace) -> str:
     rows = list(_rows(work, found))
     first, second = (max(len(row[n]) for row in rows) for n in (0, 1))
     lines = [f"{name:{first}}  {text:>{second}}  {why}".rstrip() for name, text, why in rows]
-    return "\n".join([*lines, "", "Reckoned from what docs/measurements.md has: measure yours."])
+    return "\n".join([*lines, "", "Estimated from what docs/measurements.md has: measure yours."])
 
 
 def _rows(work: Workload, found: Size) -> Iterator[tuple[str, str, str]]:

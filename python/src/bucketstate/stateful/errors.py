@@ -70,12 +70,12 @@ class RenamedFieldWarning(UserWarning):
 
 
 class FirstWatermarkWarning(UserWarning):
-    """A timeout or a timer that is reckoned from a watermark which the query has not yet.
+    """A timeout or a timer that is computed from a watermark which the query does not have yet.
 
     Warned of in a query's first batch, where `state.watermark` is 1970-01-01: what is set a while
     after that is reached in the next batch.
 
-    What to do: reckon from the times of the rows, such as the latest of them.
+    What to do: compute it from the times of the rows, such as the latest of them.
     """
 
 

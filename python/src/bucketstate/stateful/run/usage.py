@@ -51,12 +51,12 @@ def checked_watermark(found: int | None, why: str) -> int:
 
 
 def warn_of_first_watermark(at: int, method: str) -> None:
-    """Warns of a time near 1970, which was reckoned from a watermark that is not there yet."""
+    """Warns of a time near 1970, which was computed from a watermark that is not there yet."""
     if at < _LONG_BEFORE:
         warnings.warn(
-            f"{method} was reckoned from state.watermark in the first batch: the query has no "
+            f"{method} was computed from state.watermark in the first batch: the query has no "
             "watermark before that has ended, and it is 1970-01-01 until then, so that this is "
-            "reached in the next batch. Reckon from the times of the rows.",
+            "reached in the next batch. Compute it from the times of the rows.",
             FirstWatermarkWarning,
             stacklevel=4,
         )

@@ -51,7 +51,7 @@ private[plugin] object QueryPage {
           s"It replays ${Shown.count(cost.changelogs)} changelogs with about ${Shown.count(cost.updates)} updates, and " +
             s"reads ${Shown.bytes(cost.bytes)} of the checkpoint at most: changelogs at once, data files where a key is " +
             s"asked for. The first batch of a new executor in the place of the one with most of it takes about " +
-            s"${Shown.seconds(cost.seconds)}, as bucketstate size reckons."
+            s"${Shown.seconds(cost.seconds)}, as bucketstate size estimates."
         }</p>
     }
 
