@@ -2,6 +2,7 @@ package io.bucketstate.store
 
 import java.nio.file.attribute.BasicFileAttributes
 import java.nio.file.{Files, NoSuchFileException, Path}
+import java.util.concurrent.atomic.AtomicInteger
 
 import scala.jdk.CollectionConverters._
 import scala.util.{Random, Try, Using}
@@ -9,7 +10,7 @@ import scala.util.{Random, Try, Using}
 import org.scalatest.concurrent.Eventually
 import org.scalatest.time.{Millis, Seconds, Span}
 
-import io.bucketstate.checkpoint.io.NioFileStore
+import io.bucketstate.checkpoint.io.{Attempt, NioFileStore}
 import io.bucketstate.rocksdb.state.NativeState
 import io.bucketstate.testkit.StoreHarness._
 import io.bucketstate.testkit.{TidySuite, _}
@@ -25,8 +26,12 @@ class LocalRecoverySuite extends TidySuite with Eventually {
   /** A query's store on one machine, which is restarted now and then. */
   private final class Machine(folder: Path, withIds: Boolean, settings: (String, String)*) {
     val local: Path = folder.resolve("local")
-    private val files = new MemoryFileStore
-    val harness: StoreHarness = new StoreHarness(files, folder)
+    val files: MemoryFileStore = new MemoryFileStore
+
+    /** Told of each file of the checkpoint that is to be opened. */
+    @volatile var onOpen: String => Unit = _ => ()
+    val harness: StoreHarness =
+      new StoreHarness(new WatchedFileStore(files, opening = onOpen(_)), folder)
     var model: Model = Map.empty
     var version = 0L
     var id: Option[String] = None
@@ -44,6 +49,26 @@ class LocalRecoverySuite extends TidySuite with Eventually {
       version += 1
       id = session.ids.own
       session
+    }
+
+    /** Batches on another machine, with a snapshot behind each second one; the changelog of the first. */
+    def elsewhere(batches: Int): String = {
+      val here = store
+      store = harness.open(
+        withIds,
+        "engine" -> "heap",
+        "snapshot.mode" -> "sync",
+        "snapshot.maxVersions" -> "2"
+      )
+      try
+        (1 to batches).map { n =>
+          val changes = (0 until 200).map(k => s"key $k" -> Option(s"elsewhere $n"))
+          Attempt(version + 1, batch(changes: _*).ids.own).changelog
+        }.head
+      finally {
+        store.close()
+        store = here
+      }
     }
 
     /** As Spark does it: a task that fails is tried again. */
@@ -202,6 +227,42 @@ class LocalRecoverySuite extends TidySuite with Eventually {
         )
         assert(!machine.folders("local-").exists(left))
         machine.until(machine.isNative)
+        assert(machine.contents == machine.model)
+      }
+    }
+  }
+
+  for {
+    isGone <- Seq(true, false)
+    closes <- Seq(true, false)
+    withIds <- Seq(false, true)
+  } {
+    val changelog = if (isGone) "goes" else "is damaged"
+    test(
+      s"where a changelog $changelog that only a database of before the newest snapshot needs, no batch fails, " +
+        s"closed before: $closes, ids: $withIds"
+    ) {
+      withMachine(withIds) { machine =>
+        machine.batch((0 until 300).map(n => s"key $n" -> Option(s"value $n")): _*)
+        machine.until(s => machine.isNative(s) && machine.folders("local-").nonEmpty)
+        if (closes) machine.store.close()
+        val needed = machine.elsewhere(batches = 5)
+        val opened = new AtomicInteger
+        machine.onOpen = name =>
+          if (name == needed) {
+            opened.incrementAndGet()
+            if (isGone) machine.files.delete(name)
+          }
+        if (!isGone) machine.files.put(needed, Damage.inMiddle(machine.files.read(needed, None)))
+        if (closes) machine.restart(close = false)
+        var failures = Seq.empty[Throwable]
+        eventually {
+          val tried = Try(machine.batch(s"late ${machine.version}" -> Some("later")))
+          failures ++= tried.failed.toOption
+          assert(opened.get > 0 && tried.toOption.exists(machine.isNative))
+        }
+        assert(failures.isEmpty)
+        assert(opened.get == 1, "what led there is given up with the first failure")
         assert(machine.contents == machine.model)
       }
     }

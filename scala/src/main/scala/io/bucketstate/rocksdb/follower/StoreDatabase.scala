@@ -10,7 +10,12 @@ import io.bucketstate.background.{NeediestFirst, Ticker, Uninterrupted}
 import io.bucketstate.checkpoint.io.{Attempt, Closing}
 import io.bucketstate.checkpoint.manifest.{Checkpoint, Manifest}
 import io.bucketstate.config.MetricKey
-import io.bucketstate.error.{ConflictException, MissingException, UnavailableException}
+import io.bucketstate.error.{
+  ConflictException,
+  CorruptException,
+  MissingException,
+  UnavailableException
+}
 import io.bucketstate.history.{CommitPoint, Follow, StoreHistory, StoreLine, Unwritten}
 import io.bucketstate.rocksdb.follower.DatabaseState.{Absent, Event, Holding, Offered, Task}
 import io.bucketstate.rocksdb.state.{ExpiredEntries, NativeState, StateDatabase, WrittenVersion}
@@ -318,10 +323,10 @@ private[bucketstate] final class StoreDatabase(
 
   /** @param on the line for which it was tried */
   private def failed(cause: Throwable, on: Option[StoreLine]): Unit = {
-    val isMissing = cause.isInstanceOf[MissingException]
-    val isGone = isMissing && hasNoCheckpoint
+    val isGone = cause.isInstanceOf[MissingException] && hasNoCheckpoint
+    val isBehind = synchronized(hasNewerSeed)
     giveUp { isOpen =>
-      val isReplaced = (isMissing || cause.isInstanceOf[ConflictException]) && hasNewerSeed
+      val isReplaced = isBehind && isOfFilesBefore(cause)
       if (isGone)
         log.info(s"The checkpoint ${folder.location} is gone, and its local database goes")
       else if (isOpen) {
@@ -332,6 +337,16 @@ private[bucketstate] final class StoreDatabase(
       }
       if (isReplaced) Event.Dropped else Event.Broke(on.fold(0L)(_.number), cause)
     }
+    // What was left is no newer: it would lead the next one to the same place.
+    if (isBehind) databases.forget()
+  }
+
+  /** Whether it is of files that a newer snapshot does without. */
+  private def isOfFilesBefore(cause: Throwable): Boolean = cause match {
+    case _: MissingException | _: ConflictException => true
+    // Of a changelog: what RocksDB finds is told to those who read there, and a run may be a part of the newer snapshot.
+    case _: CorruptException => local != null && !hasFailed
+    case _                   => false
   }
 
   /** Somebody has deleted it: a query that has ended needs it no more. */
