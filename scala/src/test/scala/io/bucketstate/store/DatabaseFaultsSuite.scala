@@ -1,6 +1,7 @@
 package io.bucketstate.store
 
 import java.nio.file.{Files, Path}
+import java.util.concurrent.CountDownLatch
 
 import scala.jdk.CollectionConverters._
 import scala.util.{Failure, Random, Success, Try, Using}
@@ -29,20 +30,37 @@ class DatabaseFaultsSuite extends TidySuite with Eventually {
     private val random = new Random(3)
     var version = 0L
     var model: Map[String, String] = Map.empty[String, String]
-    private var isNative = false
+
+    /** On a store that goes on where that of others ended. */
+    def this(store: OpenStore, after: Tasks) = {
+      this(store)
+      version = after.version
+      model = after.model
+    }
+
+    /** Whether the last batch read from a database what was not in memory. */
+    var isNative = false
+
+    /** Bytes that databases have written to files out of memory. */
+    var flushed = 0L
 
     /** Whether the last batch left all in memory: nothing is read of the database then. */
     var isResident = true
 
-    /** Writes some 100 KB that cannot be compressed. */
-    def next(): Unit = {
+    /**
+     * Writes some 100 KB that cannot be compressed.
+     *
+     * @param opened called once the version is there
+     */
+    def next(opened: => Unit = ()): Unit = {
       val puts = Seq.fill(100)(
         s"key ${random.nextInt(2000)}" -> random.alphanumeric.take(1000).mkString
       )
       val session = write(store, version)
       try {
+        opened
         change(session, puts.map { case (key, value) => key -> Some(value) }: _*)
-        session.commit()
+        flushed += session.commit().values.getOrElse(MetricKey.DbFlushBytes, 0L)
         version += 1
         model ++= puts
         isNative = session.table.coldParts.exists(_.isInstanceOf[NativeState])
@@ -184,6 +202,55 @@ class DatabaseFaultsSuite extends TidySuite with Eventually {
         assert(why.getMessage.contains(ConfigKey.LocalDir.key))
         tasks.next()
         tasks.requireRight()
+      }
+    }
+  }
+
+  test("a database that is only slow costs one task, and goes on as the one that it was") {
+    val mayRead = new CountDownLatch(1)
+    @volatile var isSlow = false
+    TempFolder.use { folder =>
+      val files = new WatchedFileStore(
+        new NioFileStore(folder.resolve("store")),
+        opening = name => if (isSlow && name.endsWith(".changelog")) mayRead.await()
+      )
+      val harness = new StoreHarness(files, folder)
+      try {
+        val before = new Tasks(harness.open(withIds = false, "engine" -> "heap"))
+        (1 to 5).foreach(_ => before.next())
+        before.store.close()
+        val tasks = new Tasks(
+          harness.open(
+            withIds = false,
+            "engine" -> "rocksdb",
+            "memory.maxBytes" -> "4m",
+            "lockAcquireTimeout" -> "1000",
+            "rocksdb.options.cf.write_buffer_size" -> "64K"
+          ),
+          before
+        )
+        // What the table was restored over it has read by then, and the database has not been begun.
+        tasks.next(opened = isSlow = true)
+        val why = whyOf(tasks.failure())
+        assert(why.getMessage.contains("has not caught up in 1000 ms"), why)
+        mayRead.countDown()
+        var failures = Seq.empty[Throwable]
+        def next(): Unit = failures ++= Try(tasks.next()).failed.toOption
+        eventually {
+          next()
+          assert(tasks.isNative)
+        }
+        val flushed = tasks.flushed
+        eventually {
+          next()
+          assert(tasks.flushed > flushed + (1L << 20))
+        }
+        assert(failures.isEmpty)
+        assert(LiveFolder.names(folder).count(_.startsWith("db-")) == 1)
+        tasks.requireRight()
+      } finally {
+        mayRead.countDown()
+        harness.close()
       }
     }
   }

@@ -172,8 +172,9 @@ private[bucketstate] final class StoreDatabase(
     while (history.bytes > mostBehind && atWork) {
       val left = waitMs - ticker.millisSince(start)
       if (left <= 0) {
-        // A writer that waits within RocksDB must not keep the next database from being begun.
-        if (local != null) local.database.endWrites()
+        // A writer that waits within RocksDB must not keep the next database from being begun. One that waits for storage is
+        // only slow, and its database is the one to go on with.
+        if (local != null) local.database.endStoppedWrites()
         throw DatabaseFailures.stalled(folder.location, history.bytes, waitMs)
       }
       wait(math.min(left, 100L))

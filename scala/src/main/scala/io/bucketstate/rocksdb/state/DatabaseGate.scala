@@ -20,6 +20,9 @@ private[rocksdb] final class DatabaseGate(folder: Path) {
   /** Whether RocksDB has ever refused to read or write something. */
   def hasFailed: Boolean = failed
 
+  /** Whatever it holds from now on may not be whole. */
+  def fail(): Unit = failed = true
+
   /** Until [[leave]] the database stays open. Throws if it is closed. For look-ups, which are to allocate nothing. */
   def enter(): Long = {
     val stamp = lock.readLock()

@@ -217,6 +217,18 @@ final class StateDatabase private (
    */
   def endWrites(): Unit = gate.ifOpen(db.cancelAllBackgroundWork(false))
 
+  /**
+   * No more is written where RocksDB holds a writer up, or has met an error in the background, as on a full disk; elsewhere
+   * nothing happens. Nothing that is written afterwards would ever be in files, so the database counts as one that has
+   * failed. Does not wait.
+   */
+  def endStoppedWrites(): Unit = gate.ifOpen {
+    if (Seq(WriteStopped, BackgroundErrors).exists(db.getLongProperty(_) != 0)) {
+      gate.fail()
+      db.cancelAllBackgroundWork(false)
+    }
+  }
+
   private def files(family: ColumnFamilyHandle): Long =
     (0 until db.numberLevels(family))
       .map(level => db.getProperty(family, s"rocksdb.num-files-at-level$level").toLong)
@@ -252,6 +264,8 @@ object StateDatabase {
   private final val PartReadBytes = 8L << 20
 
   private val LiveBytes = "rocksdb.estimate-live-data-size"
+  private val WriteStopped = "rocksdb.is-write-stopped"
+  private val BackgroundErrors = "rocksdb.background-errors"
 
   /** Behind all keys there can be. */
   private val Last = Array.fill[Byte](8)(-1)
