@@ -392,4 +392,14 @@ object ConfigKey {
     RocksDbMemoryShare,
     RocksDbMaxBytesPerSecond
   )
+
+  /** What limits that which all stores of an executor share. */
+  private[bucketstate] val ofExecutor: Seq[ConfigKey] = Seq(
+    MemoryMaxBytes,
+    RunCacheShare,
+    RunMaxOpenFiles,
+    RocksDbHeapBytes,
+    RocksDbMemoryShare,
+    RocksDbMaxBytesPerSecond
+  )
 }

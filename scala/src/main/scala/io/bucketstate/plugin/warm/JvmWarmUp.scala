@@ -73,7 +73,7 @@ private[plugin] final class JvmWarmUp(
     }
 
   private def rounds(folder: Path): Unit = {
-    val settings = storeConf(folder)
+    val settings = storeConf(conf, folder)
     for {
       round <- 0 until MostRounds
       hasFamilies <- Seq(false, true)
@@ -87,8 +87,24 @@ private[plugin] final class JvmWarmUp(
   }
 
   private def mayGoOn: Boolean = usedMs < limitMs && !isStopped
+}
 
-  private def storeConf(folder: Path): StateStoreConf = {
+private[warm] object JvmWarmUp {
+  private val log = LoggerFactory.getLogger(classOf[JvmWarmUp])
+  private val threads = ManagementFactory.getThreadMXBean
+
+  /** What comes after makes nothing faster that a first batch does. */
+  private final val MostRounds = 20
+
+  /** What decides which classes a store needs, and what stores share: the first one or the least decides for all. */
+  private val OfApplication = ConfigKey.Engine +: ConfigKey.ofExecutor
+
+  /**
+   * The settings of small stores.
+   *
+   * @param conf the application's
+   */
+  def storeConf(conf: SparkConf, folder: Path): StateStoreConf = {
     val settings = new SQLConf
     OfApplication.map(_.key).foreach { name =>
       conf.getOption(name).foreach(settings.setConfString(name, _))
@@ -103,17 +119,6 @@ private[plugin] final class JvmWarmUp(
     settings.setConfString(ConfigKey.SnapshotMaxVersions.key, SmallStore.SnapshotVersions.toString)
     StateStoreConf(settings)
   }
-}
-
-private object JvmWarmUp {
-  private val log = LoggerFactory.getLogger(classOf[JvmWarmUp])
-  private val threads = ManagementFactory.getThreadMXBean
-
-  /** What comes after makes nothing faster that a first batch does. */
-  private final val MostRounds = 20
-
-  /** What decides which classes a store needs, and how much of the process's memory is for stores. */
-  private val OfApplication = Seq(ConfigKey.Engine, ConfigKey.MemoryMaxBytes)
 
   private def usedMs: Long = TimeUnit.NANOSECONDS.toMillis(threads.getCurrentThreadCpuTime)
 

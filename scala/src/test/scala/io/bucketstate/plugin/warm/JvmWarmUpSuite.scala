@@ -1,6 +1,6 @@
 package io.bucketstate.plugin.warm
 
-import java.nio.file.Files
+import java.nio.file.{Files, Path}
 import java.util.concurrent.ConcurrentLinkedQueue
 import java.util.concurrent.atomic.AtomicInteger
 
@@ -12,7 +12,10 @@ import org.apache.spark.SparkConf
 import org.apache.spark.sql.execution.streaming.state.StateStoreProvider
 
 import io.bucketstate.BucketedStateStoreProvider
-import io.bucketstate.config.{ConfigKey, Engine, MetricKey}
+import io.bucketstate.config.{ConfigKey, Engine, MemoryLimit, MetricKey, RocksDbMemory}
+import io.bucketstate.rocksdb.state.ExecutorNative
+import io.bucketstate.spark.SparkSettings
+import io.bucketstate.store.StoreMemory
 import io.bucketstate.testkit.{LeftOvers, TempFolder, TidySuite, Warnings}
 import io.bucketstate.watch.{CommitReport, StoreWatch, WatchedStore}
 
@@ -53,6 +56,43 @@ class JvmWarmUpSuite extends TidySuite {
         assert(Using.resource(Files.walk(lasting))(_.count()) == 1)
       }
     }
+
+  test("what the stores of a process share is as the application has set it, also for small ones") {
+    assume(ExecutorNative.stores == 0)
+    val limits = Seq(
+      ConfigKey.MemoryMaxBytes -> "64m",
+      ConfigKey.RunCacheShare -> "7",
+      ConfigKey.RunMaxOpenFiles -> "11",
+      ConfigKey.RocksDbHeapBytes -> "3m",
+      ConfigKey.RocksDbMemoryShare -> "10",
+      ConfigKey.RocksDbMaxBytesPerSecond -> "5m"
+    )
+    // A real store that joins meanwhile, with other limits.
+    val found = new ConcurrentLinkedQueue[(Long, Long, Long)]
+    val watch = new Told {
+      override def committed(store: WatchedStore, report: CommitReport): Unit = {
+        super.committed(store, report)
+        // The store that has committed is open until this is over, and so are its databases.
+        if (ExecutorNative.stores > 0)
+          Using.resource(ExecutorNative.join(ExecutorNative.Limits(1L << 20, 1L << 20))) { lease =>
+            val (bytes, each) = (lease.records.bytes, lease.rateLimiter.getBytesPerSecond)
+            found.add((StoreMemory.HotTracker.limit, bytes, each))
+            ()
+          }
+      }
+    }
+    val settings = limits :+ (ConfigKey.Engine -> "rocksdb")
+    watch.during(run(5000L, settings.map { case (k, v) => k.key -> v }: _*)(provider))
+    assert(watch.failures.isEmpty)
+    val native = (64L << 20) / 100 * 10
+    assert(found.asScala.toSet == Set((3L << 20, native / 100 * 80, 5L << 20)))
+
+    val conf = new SparkConf(false).setAll(settings.map { case (k, v) => k.key -> v })
+    val read = SparkSettings.read(JvmWarmUp.storeConf(conf, Path.of("folder")))
+    assert(read.cacheShare == 7 && read.maxOpenFiles == 11)
+    assert(read.maxMemory == MemoryLimit.Bytes(64L << 20))
+    assert(read.rocksDbMemory == RocksDbMemory(3L << 20, 10, 5L << 20))
+  }
 
   test("its processor time is bounded") {
     val made = new AtomicInteger
@@ -106,7 +146,7 @@ object JvmWarmUpSuite {
   private final val EnoughMs = 60000L
 
   /** What stores tell of themselves. */
-  private final class Told extends StoreWatch {
+  private class Told extends StoreWatch {
     val commits: ConcurrentLinkedQueue[CommitReport] = new ConcurrentLinkedQueue[CommitReport]
     val failures: ConcurrentLinkedQueue[Throwable] = new ConcurrentLinkedQueue[Throwable]
 
