@@ -66,7 +66,8 @@ private[plugin] final class ExecutorSide(provider: String, makeProvider: () => S
       isSilent.set(false)
     } catch {
       case _: InterruptedException => ()
-      case NonFatal(e)             =>
+      // What is thrown here ends the reports for good, and memory may have been short for a moment only.
+      case e @ (NonFatal(_) | _: LinkageError | _: OutOfMemoryError) =>
         if (!isSilent.getAndSet(true)) {
           log.warn(
             "The driver was not told how the stores of this executor stand, and will be as soon as it answers",
