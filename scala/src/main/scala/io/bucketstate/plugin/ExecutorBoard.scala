@@ -25,7 +25,11 @@ private[plugin] final class ExecutorBoard extends StoreWatch {
 
   override def committed(store: WatchedStore, report: CommitReport): Unit = {
     val (counted, gauges) = report.values.partition(_._1.metricType == MetricType.Counter)
-    stores.compute(store, (_, last) => next(Option(last), store, report, gauges))
+    // Asked while nobody else changes its entry, so that none comes after the end.
+    stores.compute(
+      store,
+      (_, last) => if (store.isClosed) null else next(Option(last), store, report, gauges)
+    )
     change(store) { operator =>
       operator.copy(
         commitTimes = operator.commitTimes.record(report.commitNanos),

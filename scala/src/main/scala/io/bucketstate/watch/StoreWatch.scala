@@ -37,6 +37,7 @@ object StoreWatch {
  * @param nanos a clock for durations
  */
 final class WatchedStore(val label: StoreLabel, nanos: () => Long) {
+  @volatile private[this] var hasClosed = false
 
   /**
    * Opens a version, and tells of a failure.
@@ -70,7 +71,13 @@ final class WatchedStore(val label: StoreLabel, nanos: () => Long) {
         done
     }
 
-  def closed(): Unit = StoreWatch.current.foreach(_.closed(this))
+  /** Whether nothing stands for it any more. A task that was not waited for to the end may commit all the same. */
+  def isClosed: Boolean = hasClosed
+
+  def closed(): Unit = {
+    hasClosed = true
+    StoreWatch.current.foreach(_.closed(this))
+  }
 }
 
 object WatchedStore {

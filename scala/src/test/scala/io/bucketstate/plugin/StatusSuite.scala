@@ -12,7 +12,7 @@ import io.bucketstate.config.{MetricKey, MetricType}
 import io.bucketstate.error.{MissingException, UnavailableException}
 import io.bucketstate.plugin.status._
 import io.bucketstate.testkit.TidySuite
-import io.bucketstate.watch.{CommitReport, OperatorLabel, StoreLabel, WatchedStore}
+import io.bucketstate.watch.{CommitReport, OperatorLabel, StoreLabel, StoreWatch, WatchedStore}
 
 /** What executors tell, how the driver puts it together, and how it is written for Prometheus. */
 class StatusSuite extends TidySuite with ScalaCheckPropertyChecks {
@@ -55,6 +55,20 @@ class StatusSuite extends TidySuite with ScalaCheckPropertyChecks {
     board.committed(second, report(2))
     board.closed(first)
     assert(board.storeStatus.map(_.version) == Seq(2))
+  }
+
+  test("what a task commits after its store was closed counts, and stands for no store") {
+    val board = new ExecutorBoard
+    val late = store("run", 0)
+    StoreWatch.begin(board)
+    try {
+      late.committing(())((_, _) => report(1))
+      assert(board.storeStatus.map(_.version) == Seq(1))
+      late.closed()
+      late.committing(())((_, _) => report(2))
+    } finally StoreWatch.end(board)
+    assert(board.storeStatus.isEmpty)
+    assert(board.operatorStatus.map(_.commitTimes.count) == Seq(2))
   }
 
   test("stores outside of a query leave nothing behind") {
