@@ -59,10 +59,14 @@ class First:
 
 
 def of_archive(archive: Path) -> str:
-    """The JVM's options: to write the archive where there is none yet, and else to use it."""
+    """The JVM's options: to write the archive where there is none yet, and else to use it.
+
+    What the JVM says of classes goes beside this process's answer.
+    """
+    logged = "-Xlog:disable -Xlog:all=error:stderr"
     if archive.exists():
-        return f"-XX:SharedArchiveFile={archive} -Xshare:on"
-    return f"-XX:ArchiveClassesAtExit={archive}"
+        return f"{logged} -XX:SharedArchiveFile={archive} -Xshare:on"
+    return f"{logged} -XX:ArchiveClassesAtExit={archive}"
 
 
 def run(contender: str, source: Path, checkpoint: Path, began: float) -> First:
