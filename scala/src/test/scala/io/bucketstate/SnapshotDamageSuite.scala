@@ -180,6 +180,55 @@ class SnapshotDamageSuite extends TidySuite with SnapshotBatches {
       }
     }
 
+  test("what a compaction finds damaged is replaced before the changelogs go that have the state") {
+    withHarness { harness =>
+      // The state is larger than memory, so that no snapshot can be made of that.
+      val settings = spark(
+        "stateStore.bucketed.snapshot.maxVersions" -> "2",
+        "stateStore.bucketed.compaction.maxRuns" -> "2",
+        "stateStore.bucketed.memory.maxBytes" -> "1m",
+        "minBatchesToRetain" -> "3",
+        "ratioExtraSpaceAllowedInCheckpoint" -> "0"
+      )
+      val provider = harness.provider(settings: _*)
+      var model: Model = Map.empty
+      // Of new keys alone: filters rule them out, and no batch reads the file.
+      def next(count: Int): Map[String, Long] = {
+        val version = model.values.map(_._1).maxOption.fold(0L)(_ + 1)
+        val puts = (0 until count).map { n =>
+          (version, s"$n") -> (
+            version,
+            new Random(version * 1000 + n).alphanumeric.take(3000).mkString
+          )
+        }
+        model ++= puts
+        val store = provider.getStore(version)
+        puts.foreach { case ((a, b), (c, d)) => store.put(key(a, b), value(c, d)) }
+        store.commit()
+        eventually(assert(version < 4 || manifests(harness).exists(_ >= version - 4)))
+        figures(store)
+      }
+      (0 until 3).foreach(_ => next(200))
+      eventually(assert(manifests(harness).nonEmpty))
+      val first = manifests(harness).head
+      val damaged = runsOf(harness, first).maxBy(Files.size(_))
+      Damage.middleOf(damaged)
+      assert(Iterator.continually(next(40)).take(60).exists(_("bucketedSnapshotFailures") > 0))
+      (0 until 10).foreach { _ =>
+        next(40)
+        provider.doMaintenance()
+      }
+      val newest = model.values.map(_._1).max + 1
+      assert(!runsOf(harness, manifests(harness).last)(damaged))
+      assert(!Files.exists(harness.file("1.changelog")))
+      val store = provider.getStore(newest)
+      model.foreach { case ((a, b), found) => assert(valueOf(store.get(key(a, b))) == found) }
+      store.abort()
+      provider.close()
+      assert(restarted(harness, settings, newest) == model)
+    }
+  }
+
   test("nothing more is committed on top of a run that turns out to be damaged beside the batches") {
     withHarness { harness =>
       val settings = inCommit ++ spark("minBatchesToRetain" -> "20")

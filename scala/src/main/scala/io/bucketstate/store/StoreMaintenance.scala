@@ -8,6 +8,7 @@ import scala.util.control.NonFatal
 import org.slf4j.LoggerFactory
 
 import io.bucketstate.checkpoint.io.{Attempt, FileStore}
+import io.bucketstate.checkpoint.manifest.ManifestTrust
 import io.bucketstate.checkpoint.retention.{
   MaintenancePlan,
   Pinned,
@@ -21,6 +22,7 @@ import io.bucketstate.checkpoint.retention.{
  * is that a client of some storage throws: Spark would unload the store under a running query. A failure is counted,
  * logged with its cause and tried again. Thread-safe.
  *
+ * @param trust    what is known of damage in the files
  * @param inFlight data files that a snapshot under way builds on
  * @param held     see [[StoreHost.held]]
  */
@@ -28,12 +30,13 @@ private[bucketstate] final class StoreMaintenance(
     folder: FileStore,
     rules: RetentionRules,
     plan: MaintenancePlan,
+    trust: ManifestTrust,
     inFlight: () => Set[String],
     held: Long => Seq[Attempt],
     clock: Clock
 ) {
   private[this] val log = LoggerFactory.getLogger(classOf[StoreMaintenance])
-  private[this] val retention = new Retention(folder, clock, rules)
+  private[this] val retention = new Retention(folder, clock, rules, trust)
   private[this] val failureCount = new AtomicLong
   private[this] var winners = WinningIds.WithoutIds
   private[this] var lines = Map.empty[Attempt, WinningIds] // that lead to what is held

@@ -102,7 +102,7 @@ private[bucketstate] final class StoreParts(
           StoreMemory.nativeLimits(config, host),
           newId
         ),
-        recovery.damaged(_, _)
+        (manifest, damage) => checkpoint.trust.failed(manifest.file, damage)
       ),
       keeper.advance(_, _),
       StoreMemory.mostUnwritten(config, host),
@@ -115,7 +115,6 @@ private[bucketstate] final class StoreParts(
   val snapshots: StoreSnapshots = new StoreSnapshots(
     keeper,
     database,
-    recovery,
     checkpoint,
     config,
     host,
@@ -135,6 +134,7 @@ private[bucketstate] final class StoreParts(
       maxVersionsToDelete = config.spark.maxVersionsToDelete
     ),
     MaintenancePlan(config.spark.minVersionsToDelete, config.spark.unloadOnCommit),
+    checkpoint.trust,
     () => snapshots.inUse,
     host.held(_),
     clock

@@ -11,7 +11,7 @@ import io.bucketstate.background.{Background, Ticker}
 import io.bucketstate.checkpoint.io.{Attempt, Closing}
 import io.bucketstate.checkpoint.manifest.{Checkpoint, Manifest, ManifestState}
 import io.bucketstate.checkpoint.records.BucketSource
-import io.bucketstate.checkpoint.recovery.{Recovered, Recovery}
+import io.bucketstate.checkpoint.recovery.Recovered
 import io.bucketstate.checkpoint.snapshot.{AloneState, SnapshotPlan, SnapshotTarget, Snapshotter}
 import io.bucketstate.config.{MetricKey, StoreConfig}
 import io.bucketstate.error.BucketstateException
@@ -22,19 +22,18 @@ import io.bucketstate.rocksdb.follower.StoreDatabase
  *
  * @param keeper     has the state in memory, as far as it is there
  * @param database   has the rest, where that is not left in the runs
- * @param recovery   is told of manifests that are new, and of those that lead to damage
- * @param checkpoint its runs are closed with this
+ * @param checkpoint its runs are closed with this; its trust is told of manifests that are new, and of those that lead to
+ *                   damage
  */
 private[bucketstate] final class StoreSnapshots(
     keeper: TableKeeper,
     database: Option[StoreDatabase],
-    recovery: Recovery,
     checkpoint: Checkpoint,
     config: StoreConfig,
     host: StoreHost,
     ticker: Ticker
 ) {
-  import checkpoint.runs
+  import checkpoint.{runs, trust}
 
   private[this] val location = checkpoint.folder.location // for messages
   private[this] val log = LoggerFactory.getLogger(classOf[StoreSnapshots])
@@ -177,12 +176,14 @@ private[bucketstate] final class StoreSnapshots(
     latest = Some(manifest)
     newest = manifest.version
     try {
+      trust.renewed(manifest.file)
       val isNeeded = !database.exists(_.leads)
-      if (isNeeded)
+      // A table may have been loaded anew because of a file that this one still names.
+      if (isNeeded && trust.wrongWith(manifest).isEmpty)
         keeper.advance(
           manifest.attempt,
           manifest.commitId,
-          new ManifestState(manifest, () => runs.readers, recovery.damaged(manifest, _))
+          new ManifestState(manifest, () => runs.readers, trust.failed(manifest.file, _))
         )
       database.foreach(_.published(manifest))
       // What is not in memory yet is read from the files that the table was restored from.
@@ -190,7 +191,6 @@ private[bucketstate] final class StoreSnapshots(
         if (keeper.isLoading) restoredFrom.fold(Set.empty[String])(_.fileNames) else Set.empty
       runs.retain(manifest.fileNames ++ needed ++ inUse)
       if (keeper.isResident || !isNeeded) runs.shed()
-      recovery.renewed(manifest)
       host.snapshotMade(manifest.version)
     } catch {
       case NonFatal(e) => log.warn(s"After the snapshot ${manifest.file.name} of $location", e)

@@ -25,6 +25,9 @@ final class Checkpoint(
   /** Places keys in buckets: see [[BucketCount.assigner]]. */
   def assigner: BucketAssigner = buckets.assigner
 
+  /** Which of its manifests and data files turned out to be damaged. */
+  private[bucketstate] val trust: ManifestTrust = new ManifestTrust
+
   /** What was committed last. */
   val recent: RecentChangelogs = new RecentChangelogs(folder)
 }

@@ -13,13 +13,18 @@ import io.bucketstate.error.{BucketstateException, CorruptException}
  * @param failuresBefore       how often it is tried before that
  * @param maxChangelogsToReplay how far an older manifest may lie behind the version wanted
  */
-final case class RepairRules(enabled: Boolean, failuresBefore: Int, maxChangelogsToReplay: Int)
+final case class RepairRules(enabled: Boolean, failuresBefore: Int, maxChangelogsToReplay: Int) {
+
+  /** Whether others are to be used in place of what failed so often. */
+  def isEnough(failures: Int): Boolean = enabled && failures >= math.max(1, failuresBefore)
+}
 
 /**
  * Remembers which manifests failed to load, and how often, and which data files turned out to be damaged: no manifest that
- * names one of those is of use, so the first failure speaks for all of them. Thread-safe.
+ * names one of those is of use, so the first failure speaks for all of them. Whoever reads the files of a store tells it, and
+ * all ask it: who loads a version, who builds on a manifest, and who deletes what is older. Thread-safe.
  */
-private[checkpoint] final class ManifestTrust(rules: RepairRules) {
+private[bucketstate] final class ManifestTrust {
   import ManifestTrust.Failures
 
   private[this] val manifests = mutable.HashMap.empty[String, Failures]
@@ -40,9 +45,18 @@ private[checkpoint] final class ManifestTrust(rules: RepairRules) {
     case _ => ()
   }
 
+  /** The same of what failed elsewhere than in loading it, if it is this manifest or one of its data files that did. */
+  def failedIn(manifest: Manifest, cause: BucketstateException): Unit = cause match {
+    case damage: CorruptException =>
+      val leaf = CheckpointFiles.leaf(damage.file)
+      val its = Iterator(manifest.file.name) ++ manifest.fileNames
+      if (its.exists(CheckpointFiles.leaf(_) == leaf)) failed(manifest.file, damage)
+    case _ => ()
+  }
+
   /** False when the manifest failed so often that others are to be used. */
-  def isTrusted(manifest: ManifestName): Boolean = synchronized {
-    !manifests.get(manifest.name).exists(isEnough)
+  def isTrusted(manifest: ManifestName, rules: RepairRules): Boolean = synchronized {
+    !manifests.get(manifest.name).exists(failures => rules.isEnough(failures.count))
   }
 
   /** What it failed with last. */
@@ -51,23 +65,31 @@ private[checkpoint] final class ManifestTrust(rules: RepairRules) {
   }
 
   /** What is wrong with one of a manifest's data files, if that is known and others are to be used. */
-  def damageIn(manifest: Manifest): Option[CorruptException] = synchronized {
-    if (dataFiles.isEmpty) None
-    else
-      manifest.fileNames.iterator
-        .flatMap(name => dataFiles.get(CheckpointFiles.leaf(name)))
-        .find(isEnough)
-        .map(_.last)
-  }
+  def damageIn(manifest: Manifest, rules: RepairRules): Option[CorruptException] =
+    damageIn(manifest, rules.isEnough(_))
 
-  /** The manifest was written anew. */
+  /**
+   * What is known to be wrong with a manifest or one of its data files, however often that failed: nothing new is built on
+   * it, and nothing that is older may go for its sake.
+   */
+  def wrongWith(manifest: Manifest): Option[CorruptException] =
+    causeOf(manifest.file).orElse(damageIn(manifest, (_: Int) => true))
+
+  private def damageIn(manifest: Manifest, isEnough: Int => Boolean): Option[CorruptException] =
+    synchronized {
+      if (dataFiles.isEmpty) None
+      else
+        manifest.fileNames.iterator
+          .flatMap(name => dataFiles.get(CheckpointFiles.leaf(name)))
+          .find(failures => isEnough(failures.count))
+          .map(_.last)
+    }
+
+  /** The manifest was written anew, which may have had a damaged namesake. */
   def renewed(manifest: ManifestName): Unit = synchronized {
     manifests.remove(manifest.name)
     ()
   }
-
-  private def isEnough(failures: Failures): Boolean =
-    rules.enabled && failures.count >= math.max(1, rules.failuresBefore)
 }
 
 private object ManifestTrust {

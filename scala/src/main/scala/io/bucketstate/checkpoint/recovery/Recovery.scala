@@ -15,13 +15,7 @@ import io.bucketstate.checkpoint.io.{
   ListedFile,
   ManifestName
 }
-import io.bucketstate.checkpoint.manifest.{
-  Checkpoint,
-  Manifest,
-  ManifestTrust,
-  Manifests,
-  RepairRules
-}
+import io.bucketstate.checkpoint.manifest.{Checkpoint, Manifest, Manifests, RepairRules}
 import io.bucketstate.checkpoint.run.LocalRuns
 import io.bucketstate.error.{BucketstateException, CorruptException, MissingException}
 import io.bucketstate.table.{StateTable, StateTables, TableHost}
@@ -42,11 +36,10 @@ final class Recovery(
     sharesNames: Boolean = false
 ) {
   import Recovery._
-  import checkpoint.{buckets, families, folder}
+  import checkpoint.{buckets, families, folder, trust}
 
   private[this] val log = LoggerFactory.getLogger(classOf[Recovery])
   private[this] val manifests = new Manifests(folder)
-  private[this] val trust = new ManifestTrust(rules)
   private[this] val versions = new VersionFiles(checkpoint, host)
 
   /**
@@ -78,13 +71,6 @@ final class Recovery(
     bring(target, snapshot)
   }
 
-  /** What a manifest leads to turned out to be damaged or gone, as the cause says. */
-  def damaged(manifest: Manifest, cause: BucketstateException): Unit =
-    trust.failed(manifest.file, cause)
-
-  /** A manifest was written that may have had a damaged namesake. */
-  def renewed(manifest: Manifest): Unit = trust.renewed(manifest.file)
-
   /** @param latest manifests above this are of no use */
   private def bring(target: Attempt, latest: Attempt): Recovered =
     if (target.version == 0) {
@@ -105,7 +91,7 @@ final class Recovery(
     } else {
       val there = Listed(folder)
       val all = there.manifests.filter(_.version <= latest.version)
-      val (trusted, distrusted) = all.partition(trust.isTrusted)
+      val (trusted, distrusted) = all.partition(trust.isTrusted(_, rules))
       val plan = RecoveryPlan.to(
         target.version,
         trusted.map(_.version),
@@ -187,8 +173,8 @@ final class Recovery(
       lineage: Lineage,
       there: Listed
   ): Either[PassedOver, Recovered] = restore(target, file, lineage, there) match {
-    case Left(PassedOver(_, PassReason.Damaged, cause)) if !rules.enabled        => throw cause
-    case Left(PassedOver(_, PassReason.Damaged, cause)) if trust.isTrusted(file) =>
+    case Left(PassedOver(_, PassReason.Damaged, cause)) if !rules.enabled => throw cause
+    case Left(PassedOver(_, PassReason.Damaged, cause)) if trust.isTrusted(file, rules) =>
       log.warn(s"${file.name} in ${folder.location} could not be loaded, it is tried again", cause)
       trying(target, file, lineage, there)
     case Left(passed) =>
@@ -225,7 +211,7 @@ final class Recovery(
             throw e
         }
       missingFile(manifest, there).map(passed(PassReason.Gone, _)) orElse
-        trust.damageIn(manifest).orElse(cutFile(manifest, there)).map { cause =>
+        trust.damageIn(manifest, rules).orElse(cutFile(manifest, there)).map { cause =>
           onDamage(cause)
           passed(PassReason.Damaged, cause)
         } orElse

@@ -14,7 +14,7 @@ import io.bucketstate.checkpoint.io.{
   ManifestName,
   VersionedFile
 }
-import io.bucketstate.checkpoint.manifest.{Manifest, Manifests}
+import io.bucketstate.checkpoint.manifest.{Manifest, ManifestTrust, Manifests}
 import io.bucketstate.error.{BucketstateException, MissingException}
 
 /**
@@ -29,8 +29,17 @@ final case class RetentionReport(
     lowest: Option[Long] = None
 )
 
-/** Carries out a [[RetentionPlan]]. */
-final class Retention(folder: FileStore, clock: Clock, rules: RetentionRules) {
+/**
+ * Carries out a [[RetentionPlan]].
+ *
+ * @param trust what is known of damage: nothing that is older goes for the sake of a manifest that leads to some
+ */
+final class Retention(
+    folder: FileStore,
+    clock: Clock,
+    rules: RetentionRules,
+    trust: ManifestTrust = new ManifestTrust
+) {
   private[this] val manifests = new Manifests(folder)
 
   /**
@@ -75,14 +84,16 @@ final class Retention(folder: FileStore, clock: Clock, rules: RetentionRules) {
     /** Those that could not be read. */
     def unreadable: Seq[(ManifestName, BucketstateException)] = failed.toSeq
 
-    /** @param needed versions that are to stay loadable: what they are loaded from must not be stale */
+    /** @param needed versions that are to stay loadable: what they are loaded from must not be stale, nor damaged */
     def known(needed: Seq[Pinned]): Seq[KnownManifest] = {
       val known = ArrayBuffer.empty[KnownManifest]
       var searching = needed
       newestFirst.foreach { case (file, manifest) =>
         // Only what everything older could be forgotten for needs to be known that well.
         val mayBeBase = searching.exists(file.version <= _.version)
-        val isPassed = mayBeBase && manifest.exists(m => stale.getOrElseUpdate(file, isStale(m)))
+        val isPassed = mayBeBase && manifest.exists { m =>
+          trust.wrongWith(m).nonEmpty || stale.getOrElseUpdate(file, isStale(m))
+        }
         known += KnownManifest(file, manifest.map(_.fileNames), isPassed)
         if (mayBeBase) searching = searching.filter(RetentionPlan.base(files, known, _) == 0)
       }

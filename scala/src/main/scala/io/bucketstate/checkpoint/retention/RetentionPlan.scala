@@ -18,13 +18,14 @@ final case class Deletion(name: String, reason: String)
 /**
  * A manifest as retention must know it.
  *
- * @param runs  names of the files it needs; `None` if it cannot be read
- * @param stale whether the version it is of was replaced since, so that nothing is built on it
+ * @param runs       names of the files it needs; `None` if it cannot be read
+ * @param passedOver whether nothing is built on it: the version it is of was replaced since, or it is known to be damaged, or
+ *                   one of its files
  */
 final case class KnownManifest(
     file: ManifestName,
     runs: Option[Set[String]],
-    stale: Boolean = false
+    passedOver: Boolean = false
 )
 
 /**

@@ -11,7 +11,7 @@ import io.bucketstate.checkpoint.records.{
   RecordFilter
 }
 import io.bucketstate.checkpoint.run.{BucketCuts, Run, TimeSlices, VersionSpan}
-import io.bucketstate.error.{CorruptException, MissingException}
+import io.bucketstate.error.{BucketstateException, CorruptException, MissingException}
 
 /**
  * Runs of a manifest merged, all of them or some spans of buckets, one after the other, beside the batches and the
@@ -24,14 +24,14 @@ import io.bucketstate.error.{CorruptException, MissingException}
  * @param manifest that names the runs
  * @param merges   of other files each
  * @param cuts     no file is made that reaches over one; no merge shares a span with another
- * @param doubted  told when a file was found damaged or gone
+ * @param onDamage told what it failed with when a file was found damaged or gone
  */
 final class Compaction private[snapshot] (
     checkpoint: Checkpoint,
     manifest: Manifest,
     merges: Seq[SpanMerge],
     cuts: BucketCuts,
-    doubted: () => Unit
+    onDamage: BucketstateException => Unit
 ) {
   import checkpoint.{folder, runs}
 
@@ -83,8 +83,9 @@ final class Compaction private[snapshot] (
         fail()
         failure match {
           // Of what is not wanted any more a file may be gone.
-          case _: CorruptException | _: MissingException if !cancelled => doubted()
-          case _                                                       => ()
+          case damage: CorruptException if !cancelled => onDamage(damage)
+          case gone: MissingException if !cancelled   => onDamage(gone)
+          case _                                      => ()
         }
         throw failure
     }

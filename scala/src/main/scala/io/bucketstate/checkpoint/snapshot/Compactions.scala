@@ -3,6 +3,7 @@ package io.bucketstate.checkpoint.snapshot
 import io.bucketstate.background.WorkGate
 import io.bucketstate.checkpoint.manifest.{Checkpoint, KeysAt, Manifest}
 import io.bucketstate.checkpoint.run.{BucketCuts, Run}
+import io.bucketstate.error.BucketstateException
 
 /**
  * How a snapshot is made, and what becomes of the older runs.
@@ -24,13 +25,13 @@ private[snapshot] final case class PlannedSnapshot(
  *
  * @param maxRuns       before some are merged
  * @param maxMergeBytes about the most bytes that are merged at a time
- * @param doubted       told when a file was found damaged or gone
+ * @param onDamage      told when a compaction beside the snapshots found a file of its manifest damaged or gone
  */
 private[snapshot] final class Compactions(
     checkpoint: Checkpoint,
     maxRuns: Int,
     maxMergeBytes: Long,
-    doubted: () => Unit
+    onDamage: (Manifest, BucketstateException) => Unit
 ) {
   @volatile private[this] var held = Vector.empty[Compaction]
   @volatile private[this] var cancelled = false
@@ -73,7 +74,8 @@ private[snapshot] final class Compactions(
     }
     // The new run comes on top.
     val merges = SpanPlan(spansOf(kept, planned), limit, math.max(1, maxRuns - 1), busy = spared)
-    val made = base.flatMap(m => compactionOf(m.copy(runs = kept), merges, planned.cuts))
+    // What it finds is what the snapshot fails with.
+    val made = base.flatMap(m => compactionOf(m.copy(runs = kept), merges, planned.cuts, _ => ()))
     val written = made.fold(0L)(_.run(gate))
     (written, planned.recipe.copy(kept = appliedTo(kept)))
   }
@@ -88,7 +90,7 @@ private[snapshot] final class Compactions(
       }
       val atMost = math.max(maxMergeBytes, SpanPlan.MostPerByte * manifest.runs.head.bytes)
       val spans = SpanPlan(spansOf(manifest.runs, planned), maxRuns + 1, maxRuns, atMost)
-      compactionOf(manifest, whole.toSeq ++ spans, planned.cuts)
+      compactionOf(manifest, whole.toSeq ++ spans, planned.cuts, onDamage(manifest, _))
     }
   }
 
@@ -123,10 +125,11 @@ private[snapshot] final class Compactions(
   private def compactionOf(
       manifest: Manifest,
       merges: Seq[SpanMerge],
-      cuts: BucketCuts
+      cuts: BucketCuts,
+      onDamage: BucketstateException => Unit
   ): Option[Compaction] =
     Option.when(merges.exists(_.names.nonEmpty)) {
-      val made = new Compaction(checkpoint, manifest, merges, cuts, doubted)
+      val made = new Compaction(checkpoint, manifest, merges, cuts, onDamage)
       held :+= made
       if (cancelled) made.cancel()
       made

@@ -1,6 +1,7 @@
 package io.bucketstate.checkpoint.snapshot
 
 import java.util.UUID
+import java.util.concurrent.atomic.AtomicReference
 
 import scala.collection.mutable.ArrayBuffer
 
@@ -80,22 +81,29 @@ final class Snapshotter(
     maxRuns: Int,
     maxMergeBytes: Long
 ) {
-  import checkpoint.{assigner, families, folder, recent, runs}
+  import Snapshotter._
+  import checkpoint.{assigner, families, folder, recent, runs, trust}
 
   private[this] val manifests = new Manifests(folder)
-  private[this] val bases = new SnapshotBases(folder, manifests)
+  private[this] val bases = new SnapshotBases(folder, manifests, trust)
   private[this] val aloneWriter = new AloneWriter(checkpoint, storeId, schemas)
   private[this] val oneAtATime = new Object
-  @volatile private[this] var newest: Option[Manifest] = None
-  @volatile private[this] var followed = Map.empty[Long, UUID]
+  // One value, so that what others learn while a snapshot is under way outlives it.
+  private[this] val known = new AtomicReference(Known(None, Map.empty, doubtsFiles = false))
   // The last one that was made: the compactions are of it, and of those it was built on.
   private[this] var published = Option.empty[Manifest]
   @volatile private[this] var used = Set.empty[String]
   private[this] val compactions =
-    new Compactions(checkpoint, maxRuns, maxMergeBytes, () => rewriteNext = true)
+    new Compactions(
+      checkpoint,
+      maxRuns,
+      maxMergeBytes,
+      (manifest, cause) => {
+        trust.failedIn(manifest, cause)
+        doubt()
+      }
+    )
   @volatile private[this] var cancelled = false
-  // From memory, if that has everything: a file was damaged or gone.
-  @volatile private[this] var rewriteNext = false
 
   /** Data files that what is under way builds on or has made, each before it is there. */
   def inFlight: Set[String] = used ++ compactions.inFlight ++ aloneWriter.inFlight
@@ -111,9 +119,20 @@ final class Snapshotter(
       doubtsFiles: Boolean = false,
       followed: Map[Long, UUID] = Map.empty
   ): Unit = {
-    newest = manifest
-    this.followed = followed
-    if (doubtsFiles) rewriteNext = true
+    known.updateAndGet(before => Known(manifest, followed, doubtsFiles || before.doubtsFiles))
+    ()
+  }
+
+  /** Whatever was wrong with the files: the next snapshot does not build on the same ones blindly. */
+  private def doubt(): Unit = {
+    known.updateAndGet(_.copy(newest = None, doubtsFiles = true))
+    ()
+  }
+
+  /** A snapshot has ended that began with what was known then: what was learnt since stays. */
+  private def ended(begun: Known, manifest: Manifest): Unit = {
+    known.compareAndSet(begun, begun.copy(newest = Some(manifest), doubtsFiles = false))
+    ()
   }
 
   /** Lets a snapshot under way, and all later ones, fail with `CancellationException`. */
@@ -138,19 +157,19 @@ final class Snapshotter(
       gate: WorkGate = WorkGate.Open,
       compactsBeside: Boolean = false
   ): SnapshotReport = oneAtATime.synchronized {
+    val begun = known.get
     try {
-      val (base, lineage, opened) = material(target.file)
+      val (base, lineage, opened) = material(target.file, begun)
       try {
         requireMeant(target, opened)
-        val planned = planFor(target, base, opened, compactsBeside)
+        val planned = planFor(target, base, opened, compactsBeside, begun)
         // While it is held nothing settles, which costs memory: most snapshots do without it.
         if (planned.recipe.from != RecordsFrom.Memory) target.release()
-        val (merged, recipe) = compactions.inside(base, planned, gate)
+        val (merged, recipe) = noting(base)(compactions.inside(base, planned, gate))
         val made = records(target, recipe, planned.keys, lineage, opened, gate)
         val report = publish(target, opened.head, base, recipe, planned.cuts, made)
         published = Some(report.manifest)
-        newest = published
-        rewriteNext = false
+        ended(begun, report.manifest)
         report.copy(
           written = report.written + merged,
           rewritten = report.rewritten + merged,
@@ -159,9 +178,7 @@ final class Snapshotter(
       } finally Closing.all(opened)
     } catch {
       case e @ (_: CorruptException | _: MissingException) =>
-        // Whatever was wrong with it: the next snapshot does not build on the same files blindly.
-        newest = None
-        rewriteNext = true
+        doubt()
         throw e
     } finally used = Set.empty
   }
@@ -172,16 +189,19 @@ final class Snapshotter(
    */
   def alone(state: AloneState, mayReplace: Boolean): Manifest = oneAtATime.synchronized {
     val manifest = aloneWriter.write(state, mayReplace)
-    newest = Some(manifest)
+    known.updateAndGet(_.copy(newest = Some(manifest)))
     manifest
   }
 
   /** The manifest to build on, and the changelogs from there to a version, opened and newest first. */
-  private def material(target: Attempt): (Option[Manifest], Lineage, Seq[ChangelogReader]) =
-    try material(target, newest)
+  private def material(
+      target: Attempt,
+      begun: Known
+  ): (Option[Manifest], Lineage, Seq[ChangelogReader]) =
+    try material(target, begun.newest)
     catch {
       // What was known may be of before a version that stands alone, and does not lead over it.
-      case _: MissingException if newest.isDefined => material(target, hint = None)
+      case _: MissingException if begun.newest.isDefined => material(target, hint = None)
     }
 
   private def material(
@@ -214,9 +234,10 @@ final class Snapshotter(
       target: SnapshotTarget,
       base: Option[Manifest],
       newestFirst: Seq[ChangelogReader],
-      compactsBeside: Boolean
+      compactsBeside: Boolean,
+      begun: Known
   ): PlannedSnapshot = {
-    val gap = hasGap(newestFirst)
+    val gap = hasGap(newestFirst, begun.followed)
     if (gap && target.memory.isEmpty) {
       target.doubted()
       throw unsure(target)
@@ -236,7 +257,7 @@ final class Snapshotter(
       base.fold(0L)(_.version),
       older,
       hasMemory = target.memory.isDefined,
-      doubtsFiles = rewriteNext || gap,
+      doubtsFiles = begun.doubtsFiles || gap,
       cuts = live.cuts(incoming, assigner.numBuckets, maxMergeBytes)
     )
     PlannedSnapshot(SnapshotRecipe(material, maxRuns, beside), material.cuts, keys, beside)
@@ -307,8 +328,9 @@ final class Snapshotter(
     val slices = TimeSlices.of(newestLog.times, isCut = recipe.isWhole)
     // Retention asks for the names before it lists the files: so a name must be known before its file is.
     val counted = new CountedRecords(records)
-    val run =
+    val run = noting(base) {
       runs.writer.write(recipe.span, counted, recipe.isWhole, slices, cuts, name => used += name)
+    }
     try {
       val families =
         if (recipe.isWhole) newestLog.families.map(f => requireCounted(target, f, counted))
@@ -316,6 +338,7 @@ final class Snapshotter(
       val manifest =
         manifestOf(target, newestLog, base, families, run +: living(recipe.kept, newestLog))
       requireThere(manifest)
+      if (recipe.from != RecordsFrom.Memory) base.foreach(requireSound(target, _))
       compactions.offer(manifest.runs)
       manifests.write(manifest)
       SnapshotReport(manifest, run.bytes, if (recipe.rewrites) run.bytes else 0L, None)
@@ -348,7 +371,7 @@ final class Snapshotter(
    * With checkpoint format 1: whether an attempt that was given up for lost has replaced a file after the next version was
    * built on it. Then memory knows better than the files, unless it was itself restored over that very file.
    */
-  private def hasGap(newestFirst: Seq[ChangelogReader]): Boolean =
+  private def hasGap(newestFirst: Seq[ChangelogReader], followed: Map[Long, UUID]): Boolean =
     newestFirst.zip(newestFirst.drop(1)).exists { case (next, before) =>
       next.header.checkpointId.isEmpty &&
       next.header.baseId.exists(_ != before.header.commitId.toString) &&
@@ -404,6 +427,26 @@ final class Snapshotter(
       }
     }
 
+  /** A batch or a compaction may have found damage in it since the snapshot began. */
+  private def requireSound(target: SnapshotTarget, base: Manifest): Unit =
+    trust.wrongWith(base).foreach { damage =>
+      throw new CorruptException(
+        damage.file,
+        s"that was found while the snapshot of version ${target.file.version} was made on top of it",
+        "The snapshot was not published; the next one does without the file.",
+        damage
+      )
+    }
+
+  /** Reads files of a manifest; what turns out to be damaged is known from then on. */
+  private def noting[A](base: Option[Manifest])(read: => A): A =
+    try read
+    catch {
+      case e: CorruptException =>
+        base.foreach(trust.failedIn(_, e))
+        throw e
+    }
+
   private def mayBeThere(target: SnapshotTarget): Boolean =
     try
       folder.exists(ManifestName(target.file).name)
@@ -440,4 +483,16 @@ final class Snapshotter(
       "No manifest was written; the changelogs and older manifests stay as they are. Please report it " +
         "together with a copy of the folder."
     )
+}
+
+private object Snapshotter {
+
+  /**
+   * What the next snapshot begins with.
+   *
+   * @param newest      a manifest that may be the newest: it need not be looked for
+   * @param followed    see `startFrom`
+   * @param doubtsFiles whether memory is to be preferred, if that has everything: a file was damaged or gone
+   */
+  final case class Known(newest: Option[Manifest], followed: Map[Long, UUID], doubtsFiles: Boolean)
 }

@@ -10,7 +10,7 @@ import org.scalatest.tags.Slow
 import io.bucketstate.background.WorkGate
 import io.bucketstate.checkpoint.io.{CheckpointFiles, FileStore, ManifestName}
 import io.bucketstate.checkpoint.manifest.{KeysAt, Manifest, Manifests}
-import io.bucketstate.error.{BucketstateException, MissingException}
+import io.bucketstate.error.{BucketstateException, CorruptException, MissingException}
 import io.bucketstate.testkit.{
   Fault,
   FaultyFileStore,
@@ -248,6 +248,75 @@ class CompactionSuite extends TidySuite {
       val report = room.snapshotter.take(target, compactsBeside = true)
       assert(report.manifest.runs.size == 1)
       assert(room.contentOf(report.manifest) == room.model(version))
+    }
+  }
+
+  /** Takes a snapshot of the newest version from the files, and does something while it is under way. */
+  private def takeWhile(room: SnapshotRoom)(meanwhile: => Any): SnapshotReport = {
+    var isDone = false
+    val gate = new WorkGate {
+      def begin(records: Long): Unit = ()
+      def pass(): Unit = if (!isDone) {
+        isDone = true
+        meanwhile
+        ()
+      }
+    }
+    val report =
+      room.snapshotter.take(room.target(room.newest), gate = gate, compactsBeside = true)
+    assert(isDone)
+    report
+  }
+
+  private def damageOldest(room: SnapshotRoom, store: MemoryFileStore): String = {
+    room.runs.retain(Set.empty)
+    val name = manifests(store).maxBy(_.version).runs.last.files.head.name
+    val bytes = store.read(name, None)
+    bytes(bytes.length / 3) = (bytes(bytes.length / 3) ^ 1).toByte
+    store.put(name, bytes)
+    name
+  }
+
+  test("what a restart found while a snapshot was under way is not forgotten when that ends") {
+    withRoom(maxRuns = 3) { (room, _) =>
+      room.commit((1 to 200).map(i => s"key-$i" -> Some("a")): _*)
+      val damaged = room.snapshotter.take(room.target(1)).manifest.fileNames
+      room.commit("a" -> Some("b"))
+      takeWhile(room)(room.snapshotter.startFrom(None, doubtsFiles = true))
+      val version = room.commit("c" -> Some("d"))
+      val next = room.snapshotter.take(room.target(version, fromMemory = true)).manifest
+      assert(next.runs.size == 1 && next.fileNames.intersect(damaged).isEmpty)
+      assert(room.contentOf(next) == room.model(version))
+    }
+  }
+
+  test("a snapshot is not published that names what a compaction beside it found damaged") {
+    withRoom(maxRuns = 3) { (room, store) =>
+      val compaction = firstCompaction(room)
+      val damaged = damageOldest(room, store)
+      room.commit("a" -> Some("b"))
+      val failure = intercept[CorruptException] {
+        takeWhile(room)(assertThrows[CorruptException](compaction.run(WorkGate.Open)))
+      }
+      assert(failure.file.endsWith(damaged))
+      assert(!manifests(store).exists(_.version == room.newest))
+      val version = room.commit("c" -> Some("d"))
+      val target = room.target(version, fromMemory = true)
+      val next = room.snapshotter.take(target, compactsBeside = true).manifest
+      assert(next.runs.size == 1)
+      assert(room.contentOf(next) == room.model(version))
+    }
+  }
+
+  test("where a file that it merges is damaged, the next snapshot builds on files without it") {
+    withRoom(maxRuns = 3) { (room, store) =>
+      val compaction = firstCompaction(room)
+      val damaged = damageOldest(room, store)
+      assertThrows[CorruptException](compaction.run(WorkGate.Open))
+      val version = room.commit("a" -> Some("b"))
+      val next = room.snapshotter.take(room.target(version), compactsBeside = true).manifest
+      assert(!next.fileNames(damaged))
+      assert(room.contentOf(next) == room.model(version))
     }
   }
 
