@@ -1,5 +1,6 @@
 package io.bucketstate.store
 
+import java.nio.charset.StandardCharsets.US_ASCII
 import java.util.UUID
 
 import scala.util.Random
@@ -44,6 +45,43 @@ class OpenStoreSuite extends TidySuite {
       assert(read(again, 1) == Map("a" -> "1", "b" -> "1"))
       assert(harness.told.drop(2) == Seq("restored", "restored"))
       again.close()
+    }
+  }
+
+  test("what a storage's client fails with once, while a restart is verified, fails one batch") {
+    TempFolder.use { folder =>
+      var failures = 0
+      val files = new WatchedFileStore(
+        new NioFileStore(folder.resolve("store")),
+        opening = name =>
+          if (failures > 0 && name.endsWith(".changelog")) {
+            failures -= 1
+            throw new IllegalStateException("connection pool shut down")
+          }
+      )
+      val harness = new StoreHarness(files, folder)
+      val store = harness.open(withIds = false)
+      // More than is read before the first get.
+      val bytes = new Array[Byte](1 << 20)
+      (0L until 2L).foreach { version =>
+        val changes = (0 until 9).map { n =>
+          new Random(version * 10 + n).nextBytes(bytes)
+          s"$n" -> Option(new String(bytes.map(byte => (48 + (byte & 63)).toByte), US_ASCII))
+        }
+        batch(store, version)(changes: _*)
+      }
+      store.close()
+
+      val again = harness.open(withIds = false)
+      val session = write(again, 2)
+      failures = 1
+      val failure = intercept[IllegalStateException](session.commit())
+      assert(failure.getMessage == "connection pool shut down")
+      session.abort()
+      session.end()
+      batch(again, 2)("a" -> Some("1"))
+      assert(read(again, 3).size == 10)
+      harness.close()
     }
   }
 

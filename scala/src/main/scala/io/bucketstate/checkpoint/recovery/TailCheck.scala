@@ -4,7 +4,7 @@ import java.util.concurrent.atomic.AtomicReference
 import java.util.concurrent.{ExecutionException, FutureTask}
 
 import io.bucketstate.checkpoint.changelog.ChangelogTail
-import io.bucketstate.error.UnavailableException
+import io.bucketstate.error.{CorruptException, MissingException}
 
 /**
  * Verifies the changelogs of a restart whose blocks were not read before the first get: beside the first
@@ -20,8 +20,8 @@ private[recovery] final class TailCheck private (verify: () => Unit) {
   def run(): Unit = task.get.run()
 
   /**
-   * Waits for it, or does it now. Throws what is wrong, such as `CorruptException`, again and again; only
-   * after a read that failed it is tried anew.
+   * Waits for it, or does it now. Throws what is wrong with the files again and again; after anything else, which says nothing
+   * of them, such as a read that failed or whatever a storage's client throws, it is tried anew.
    */
   def settle(): Unit = {
     val current = task.get
@@ -29,8 +29,10 @@ private[recovery] final class TailCheck private (verify: () => Unit) {
     try current.get()
     catch {
       case e: ExecutionException =>
-        if (e.getCause.isInstanceOf[UnavailableException]) {
-          task.compareAndSet(current, new FutureTask[Unit](() => verify()))
+        e.getCause match {
+          case _: CorruptException | _: MissingException => ()
+          case _                                         =>
+            task.compareAndSet(current, new FutureTask[Unit](() => verify()))
         }
         throw e.getCause
     }
