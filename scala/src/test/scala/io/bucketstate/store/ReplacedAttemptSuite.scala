@@ -6,7 +6,14 @@ import io.bucketstate.checkpoint.io.{Attempt, CheckpointFiles, FileStore, Manife
 import io.bucketstate.error.ConflictException
 import io.bucketstate.record.Expiry
 import io.bucketstate.testkit.StoreHarness._
-import io.bucketstate.testkit.{MemoryFileStore, SetClock, StoreHarness, TempFolder, TidySuite}
+import io.bucketstate.testkit.{
+  MemoryFileStore,
+  Refusal,
+  SetClock,
+  StoreHarness,
+  TempFolder,
+  TidySuite
+}
 
 /**
  * Without checkpoint ids, an attempt that was given up for lost replaces a version after the next one was built on it. By
@@ -56,6 +63,44 @@ class ReplacedAttemptSuite extends TidySuite {
       }
     }
 
+  test("keys are counted by what the files have where the next version said that none are left") {
+    TempFolder.use { folder =>
+      val clock = new SetClock(second(1000))
+      val expiry = Expiry(10L, Some(100L), byProcessingTime = true)
+      val files = new MemoryFileStore
+      val harness = new StoreHarness(files, folder, Some(expiry), clock)
+      val first = harness.open(withIds = false)
+      batch(first, 0)("a" -> Some("1"))
+      clock.set(second(1050))
+      batch(first, 1)("b" -> Some("1"))
+      clock.set(second(1300))
+      assert(batch(first, 2)().table.families.head.keyCount == Some(0L))
+      first.close()
+      clock.set(second(1290))
+      late(harness, 1, "b" -> Some("1"))
+
+      clock.set(second(1310))
+      val restarted = harness.open(withIds = false)
+      assert(read(restarted, 3).keySet == Set("b"))
+      assert(batch(restarted, 3)("c" -> Some("1")).table.families.head.keyCount == Some(2L))
+      assert(read(restarted, 4).keySet == Set("b", "c"))
+      harness.close()
+    }
+  }
+
+  test("a version that should have no keys, and has some of a late attempt, is an error") {
+    StoreHarness.use { harness =>
+      val first = harness.open(withIds = false)
+      batch(first, 0)("a" -> Some("1"))
+      batch(first, 1)("a" -> None)
+      first.close()
+      late(harness, 0, "a" -> Some("1"), "b" -> Some("1"))
+      val restarted = harness.open(withIds = false)
+      val refused = intercept[Refusal.CannotLoad](read(restarted, 2))
+      assert(refused.getMessage.contains("keys"))
+    }
+  }
+
   private val inCommit = Seq("snapshot.mode" -> "sync", "snapshot.maxVersions" -> "2")
   private val small = inCommit :+ "memory.maxBytes" -> "1m" // less than the state takes
 
@@ -82,9 +127,9 @@ class ReplacedAttemptSuite extends TidySuite {
     }
 
   /** What an attempt leaves that was given up for lost, and goes on. */
-  private def late(harness: StoreHarness, batch: Long, change: (String, Option[String])): Unit = {
+  private def late(harness: StoreHarness, batch: Long, changes: (String, Option[String])*): Unit = {
     val zombie = harness.open(withIds = false, "snapshot.maxVersions" -> "1000")
-    StoreHarness.batch(zombie, batch)(change)
+    StoreHarness.batch(zombie, batch)(changes: _*)
     zombie.close()
   }
 

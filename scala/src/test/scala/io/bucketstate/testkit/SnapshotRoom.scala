@@ -52,13 +52,11 @@ final class SnapshotRoom(
 
   /** As after a restart, maybe with another setting. */
   def newSnapshotter(maxMergeBytes: Long = maxMergeBytes): Snapshotter =
-    new Snapshotter(
-      new Checkpoint(store, BucketCount.of(assigner, store), families, runs),
-      "test",
-      _ => None,
-      maxRuns,
-      maxMergeBytes
-    )
+    new Snapshotter(newCheckpoint(), "test", _ => None, maxRuns, maxMergeBytes)
+
+  /** Its files, as whoever starts anew has them. */
+  def newCheckpoint(): Checkpoint =
+    new Checkpoint(store, BucketCount.of(assigner, store), families, runs)
 
   def newest: Long = models.size - 1L
 
@@ -77,22 +75,24 @@ final class SnapshotRoom(
       case (model, (key, Some(value))) => model.updated(key, value)
       case (model, (key, None))        => model.removed(key)
     }
-    val writes = changes.map {
-      case (key, Some(Appended(more))) =>
-        key -> Write(bucketOf(key), bytesOf(key).toSeq, Some(more.getBytes.toSeq), appended = true)
-      case (key, value) =>
-        key -> Write(bucketOf(key), bytesOf(key).toSeq, value.map(_.getBytes.toSeq))
-    }
     models :+= next
-    write(newest, s"$newest", writes)
+    write(newest, s"$newest", writesOf(changes))
     newest
+  }
+
+  private def writesOf(changes: Seq[(String, Option[String])]): Seq[(String, Write)] = changes.map {
+    case (key, Some(Appended(more))) =>
+      key -> Write(bucketOf(key), bytesOf(key).toSeq, Some(more.getBytes.toSeq), appended = true)
+    case (key, value) =>
+      key -> Write(bucketOf(key), bytesOf(key).toSeq, value.map(_.getBytes.toSeq))
   }
 
   /** The batches after a version are taken back: what is committed next is another attempt at the one after it. */
   def backTo(version: Long): Unit = models = models.take(version.toInt + 1)
 
   /** Another attempt writes a version anew, of which the next one knows nothing. */
-  def replace(version: Long): Unit = write(version, s"another $version", Nil)
+  def replace(version: Long, changes: (String, Option[String])*): Unit =
+    write(version, s"another $version", writesOf(changes))
 
   private def write(version: Long, commit: String, writes: Seq[(String, Write)]): Unit = {
     val header =

@@ -15,20 +15,17 @@ import io.bucketstate.table.cold.BucketLoader
  * @param counts     of each family at the version
  * @param base       the state that the manifest's runs hold
  * @param tail       the changelogs after it
+ * @param knowsEmpty whether a family that should have no keys is taken for one without any unread
  * @param miscounted is told of a family whose buckets should hold so many keys, and hold so many
  */
 private[checkpoint] final class FileBucketLoader(
     counts: Map[Int, ChangelogFamily],
     base: Option[ManifestState],
     tail: ChangelogTail,
+    knowsEmpty: Boolean,
     miscounted: (Int, Long, Long) => Unit
 ) extends BucketLoader {
-  private[this] val unfinished = new AtomicInteger(
-    counts.count { case (family, count) =>
-      val empty = Some(0L)
-      count.keyCount != empty || base.exists(_.keyCount(family) != empty)
-    }
-  )
+  private[this] val unfinished = new AtomicInteger(counts.keysIterator.filterNot(isEmpty).size)
 
   // Where no family has keys nobody asks for any, and nobody would let go of them.
   @volatile private[this] var changelogs = if (unfinished.get > 0) tail else null
@@ -40,6 +37,10 @@ private[checkpoint] final class FileBucketLoader(
   override def times(family: Int): Option[TimeBuckets] = counts.get(family).flatMap(_.times)
 
   override def cold: Option[ColdState] = base
+
+  /** One that came since has nothing in the files. */
+  override def isEmpty(family: Int): Boolean =
+    (knowsEmpty || !counts.contains(family)) && super.isEmpty(family)
 
   override def changes(family: Int, bucket: Int, sink: RecordSink): Unit = {
     changelogs.read(family, bucket, sink)

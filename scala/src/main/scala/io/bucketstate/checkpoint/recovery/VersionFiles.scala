@@ -54,8 +54,10 @@ private[checkpoint] final class VersionFiles(
     )(_.opened.families)
     val nextFamily =
       opened.lastOption.map(_.opened.nextFamily).orElse(manifest.map(_.firstFreeFamily))
+    // Whoever counted on what was replaced may be wrong, also in that nothing is left.
+    val knowsEmpty = replaced.isEmpty
     def loader(counts: Seq[ChangelogFamily], tail: ChangelogTail, isCertain: Boolean) =
-      loaderOf(target, counts, manifest, tail, onDamage, isCertain)
+      loaderOf(target, counts, manifest, tail, onDamage, knowsEmpty, isCertain)
     def tableOf(counts: Seq[ChangelogFamily], loader: FileBucketLoader) =
       StateTables.heap(
         assigner,
@@ -99,13 +101,17 @@ private[checkpoint] final class VersionFiles(
     })
   }
 
-  /** @param isCertain whether what the families are said to hold is held against what they do */
+  /**
+   * @param knowsEmpty whether families that are said to hold nothing are not looked at
+   * @param isCertain  whether what the families are said to hold is held against what they do
+   */
   private def loaderOf(
       target: Attempt,
       counts: Seq[ChangelogFamily],
       manifest: Option[Manifest],
       tail: ChangelogTail,
       onDamage: BucketstateException => Unit,
+      knowsEmpty: Boolean,
       isCertain: Boolean
   ): FileBucketLoader = {
     val byNumber = counts.map(f => f.descriptor.id -> f).toMap
@@ -113,6 +119,7 @@ private[checkpoint] final class VersionFiles(
       byNumber,
       manifest.map(new ManifestState(_, () => runs.readers, onDamage)),
       tail,
+      knowsEmpty,
       (family, expected, found) =>
         if (isCertain) {
           val name = byNumber(family).descriptor.name

@@ -44,7 +44,7 @@ final class VersionRecords(recovered: Recovered, assigner: BucketAssigner) {
   /** All records of a family, each key once. Throws `CorruptException` at the end where files say that there are others. */
   def of(family: FamilySpec): Iterator[Array[Byte]] =
     // Of a state without keys nothing is kept to be read.
-    if (keyCount(family).contains(0L)) Iterator.empty
+    if (loader.isEmpty(family.id)) Iterator.empty
     else {
       var count = 0L
       val shown = isShown(family)
@@ -59,12 +59,12 @@ final class VersionRecords(recovered: Recovered, assigner: BucketAssigner) {
 
   /** All records of a family that lie in one bucket. A bucket may be asked for once. */
   def of(family: FamilySpec, bucket: Int): Iterator[Array[Byte]] =
-    if (keyCount(family).contains(0L)) Iterator.empty
+    if (loader.isEmpty(family.id)) Iterator.empty
     else bucketOf(family, bucket).filter(isShown(family))
 
   /** The record of a key in [[newBuffer]], if it is there. Not for a key of a bucket that was asked for. */
   def find(family: FamilySpec, key: RecordBuffer): Option[Array[Byte]] =
-    if (keyCount(family).contains(0L)) None
+    if (loader.isEmpty(family.id)) None
     else Option(loader.find(family.id, key)).filter(isShown(family))
 
   /** The bucket of all keys that start so, or -1 if they lie in several. */

@@ -11,6 +11,13 @@ trait BucketLoader {
   /** Keys of a family at the table's base version, None if nobody has counted them. */
   def keyCount(family: Int): Option[Long]
 
+  /**
+   * Whether it is known that a family has no keys, neither at the table's base version nor in [[cold]]: where keys were
+   * removed since that, a bucket without keys is not one without a past.
+   */
+  def isEmpty(family: Int): Boolean =
+    keyCount(family).contains(0L) && cold.forall(_.keyCount(family).contains(0L))
+
   /** The time buckets of a family at the table's base version, where its records have times. */
   def times(family: Int): Option[TimeBuckets]
 

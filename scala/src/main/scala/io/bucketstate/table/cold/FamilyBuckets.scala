@@ -44,16 +44,12 @@ private[table] final class FamilyBuckets(
         .times(spec.id)
         .getOrElse(TimeBuckets.ofUntimed(initialKeys.getOrElse(0L)))
 
-  // Where keys were removed since the cold part, a bucket without keys is not one without a past.
-  if (isKnownToBeEmpty) {
+  if (loading.loader.isEmpty(spec.id)) {
     (0 until numBuckets).foreach(n =>
       buckets.setPlain(n, new Bucket(newIndex, isTimed = spec.expiry.isDefined))
     )
     missing.set(0)
   }
-
-  private def isKnownToBeEmpty: Boolean =
-    initialKeys.contains(0L) && loading.loader.cold.forall(_.keyCount(spec.id).contains(0L))
 
   /** Whether the loader is not needed any more. */
   def isLoaded: Boolean = missing.get == 0
