@@ -209,6 +209,10 @@ private[table] final class VersionedTable(
   private def dropFamilies(): Unit = {
     val kept = lists.from(oldest)
     if (kept ne lists) {
+      // Nobody loads what is left of them.
+      lists.all.filter(t => !t.isLoaded && !kept.holds(t.settling)).foreach { table =>
+        loader.loaded(table.spec.id)
+      }
       lists = kept
       backlog.keepOnly(kept.holds)
     }

@@ -1,6 +1,6 @@
 package io.bucketstate.checkpoint.recovery
 
-import java.util.concurrent.atomic.AtomicInteger
+import java.util.concurrent.ConcurrentHashMap
 
 import io.bucketstate.checkpoint.changelog.{ChangelogFamily, ChangelogTail}
 import io.bucketstate.checkpoint.manifest.ManifestState
@@ -25,10 +25,11 @@ private[checkpoint] final class FileBucketLoader(
     knowsEmpty: Boolean,
     miscounted: (Int, Long, Long) => Unit
 ) extends BucketLoader {
-  private[this] val unfinished = new AtomicInteger(counts.keysIterator.filterNot(isEmpty).size)
+  private[this] val unfinished = ConcurrentHashMap.newKeySet[Int]
+  counts.keysIterator.filterNot(isEmpty).foreach(unfinished.add)
 
   // Where no family has keys nobody asks for any, and nobody would let go of them.
-  @volatile private[this] var changelogs = if (unfinished.get > 0) tail else null
+  @volatile private[this] var changelogs = if (unfinished.isEmpty) null else tail
   @volatile private[this] var check = TailCheck.of(tail)
 
   override def keyCount(family: Int): Option[Long] =
@@ -43,8 +44,12 @@ private[checkpoint] final class FileBucketLoader(
     (knowsEmpty || !counts.contains(family)) && super.isEmpty(family)
 
   override def changes(family: Int, bucket: Int, sink: RecordSink): Unit = {
-    changelogs.read(family, bucket, sink)
-    changelogs.loaded(family, bucket)
+    val there = changelogs
+    // They are let go when nobody needs a bucket: whoever loads one still does so for a family that is gone.
+    if (there != null) {
+      there.read(family, bucket, sink)
+      there.loaded(family, bucket)
+    }
   }
 
   override def find(family: Int, key: RecordBuffer): Array[Byte] =
@@ -60,10 +65,11 @@ private[checkpoint] final class FileBucketLoader(
     keyCount(family).filter(_ != keys).foreach(miscounted(family, _, keys))
 
   /** With the last family the changelogs are let go. */
-  override def loaded(family: Int): Unit = if (unfinished.decrementAndGet() == 0) {
-    changelogs = null
-    check = TailCheck.Settled
-  }
+  override def loaded(family: Int): Unit =
+    if (unfinished.remove(family) && unfinished.isEmpty) {
+      changelogs = null
+      check = TailCheck.Settled
+    }
 
   /** What is verified need not be remembered, nor the files that it leads to. */
   override def verifyRest(): Unit = {

@@ -53,7 +53,10 @@ trait BucketLoader {
    */
   def verify(family: Int, keys: Long): Unit
 
-  /** All buckets of a family were loaded: its changes are not asked for again. */
+  /**
+   * All buckets of a family were loaded, or no version has it any more: its changes are not needed again. May be told more
+   * than once.
+   */
   def loaded(family: Int): Unit
 }
 
