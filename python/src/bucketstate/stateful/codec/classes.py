@@ -20,7 +20,7 @@ KINDS = "a dataclass, a NamedTuple, an attrs class or a pydantic model"
 def is_record(hint: Any) -> bool:
     """Whether it is a class of one of these kinds."""
     return isinstance(hint, type) and (
-        dataclasses.is_dataclass(hint) or _is_named(hint) or _is_attrs(hint) or _is_pydantic(hint)
+        dataclasses.is_dataclass(hint) or is_named(hint) or _is_attrs(hint) or _is_pydantic(hint)
     )
 
 
@@ -51,6 +51,13 @@ def fields_of(cls: type[Any]) -> Fields:
 def decorator_of(cls: type[Any]) -> str:
     """What makes fields of the names that a class annotates."""
     return "@attrs.define" if _is_attrs(cls) else "@dataclass"
+
+
+def kind_of(cls: type[Any]) -> str:
+    """The library that makes its instances; a NamedTuple is told by `is_named`."""
+    if dataclasses.is_dataclass(cls):
+        return "dataclass"
+    return "attrs" if _is_attrs(cls) else "pydantic"
 
 
 def names_of(cls: type[Any]) -> list[str]:
@@ -90,7 +97,8 @@ def refusal(error: Exception) -> str:
     return f"{type(error).__name__}: {said}"
 
 
-def _is_named(cls: type[Any]) -> bool:
+def is_named(cls: type[Any]) -> bool:
+    """Whether it is a NamedTuple."""
     return issubclass(cls, tuple) and hasattr(cls, "_fields") and hasattr(cls, "_field_defaults")
 
 
@@ -148,10 +156,20 @@ def _of_pydantic(cls: Any) -> Fields:
             )
         said: dict[str, Any] = {}
         if not field.is_required():
-            said["default_factory"] = _default_of(field)
+            # A model copies a default each time, but for one that can be hashed.
+            once = field.default_factory is None and _hashable(field.default)
+            said = {"default": field.default} if once else {"default_factory": _default_of(field)}
         made.append(_field(name, kw_only=True, **said))
     return tuple(made)
 
 
 def _default_of(field: Any) -> Any:
     return lambda: field.get_default(call_default_factory=True, validated_data={})
+
+
+def _hashable(value: Any) -> bool:
+    try:
+        hash(value)
+    except TypeError:
+        return False
+    return True

@@ -8,22 +8,21 @@ its fields, so each row says by itself what it holds.
 from __future__ import annotations
 
 import warnings
-from dataclasses import MISSING, dataclass
+from dataclasses import dataclass
 from decimal import Decimal, localcontext
 from typing import TYPE_CHECKING, Any, get_args, get_origin
 
-import numpy as np
 from pyspark.sql.types import ArrayType, DataType, LongType, StructField, StructType
 
 from bucketstate.stateful.codec.classes import KINDS, is_record, names_of
 from bucketstate.stateful.codec.codecs import LEAST, MOST, surrogate_in
 from bucketstate.stateful.codec.containers import COMPOUND
 from bucketstate.stateful.codec.ddl import parse_ddl, struct_of_schema
+from bucketstate.stateful.codec.defaults import check_default, fresh_default, has_default
 from bucketstate.stateful.codec.evolution import Evolution, evolution_of
 from bucketstate.stateful.codec.hints import (
     checked_fields,
     codec_of_hint,
-    has_default,
     hints_of_record,
 )
 from bucketstate.stateful.codec.json_text import decode, encode
@@ -41,7 +40,6 @@ from bucketstate.stateful.errors import (
 )
 
 if TYPE_CHECKING:
-    import dataclasses
     from collections.abc import Iterable, Mapping
     from datetime import tzinfo
 
@@ -240,7 +238,8 @@ class StateCodec:
         for field in self._struct.fields:
             if field.required:
                 raise MismatchError("a default", None, field.name)
-        return self.cls(**(beside or {n: p.kind() for n, p in self.parts.items()}))
+        parts = beside or {n: p.kind() for n, p in self.parts.items()}
+        return self.cls(**self._struct.with_fresh(dict(parts)))
 
     def value_of(self, value: Any) -> Any:
         """An instance of the class, or one made from a mapping of fields."""
@@ -267,7 +266,7 @@ class StateCodec:
                 arguments[name] = part.cell(given.get(name))
             except MismatchError as e:
                 raise e.under(name) from None
-        return self.cls(**arguments)
+        return self.cls(**self._struct.with_fresh(arguments))
 
     def dump(self, value: Any, clock: Clock, beside: Mapping[str, Part] | None = None) -> str:
         document = self._struct.dump(value)
@@ -418,29 +417,10 @@ def state_codec(state: Any, zone: tzinfo) -> StateCodec:
             parts[field.name] = part
         else:
             codec = codec_of_hint(hint, where, zone, (state,))
-            _check_default(field, codec, where)
-            plain.append(Field(field.name, codec, required=not has_default(field)))
+            check_default(field, codec, where)
+            required, fresh = not has_default(field), fresh_default(field)
+            plain.append(Field(field.name, codec, required=required, fresh=fresh))
     return StateCodec(StructCodec(state, plain), parts, evolution_of(state))
-
-
-def _check_default(field: dataclasses.Field[Any], codec: Codec, where: str) -> None:
-    """DefinitionError for a default that could not be stored."""
-    if field.default_factory is not MISSING:
-        default = field.default_factory()
-    elif field.default is not MISSING:
-        default = field.default
-    else:
-        return
-    try:
-        codec.dump(default)
-        if isinstance(default, np.ndarray):
-            raise codec.altered(default)
-    except MismatchError as e:
-        path = f", at {e.path}" if e.path else ""
-        advice = e.advice or "Change the default, or the field's type."
-        raise DefinitionError(
-            f"The default of {where} is {e.found_text}{path}, expected {e.expected}. {advice}"
-        ) from None
 
 
 def _part(hint: Any, where: str, zone: tzinfo, ttl: Ttl | None) -> PartCodec | None:

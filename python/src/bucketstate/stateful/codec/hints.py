@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import types
 import typing
 from collections.abc import Hashable
@@ -45,6 +44,7 @@ from bucketstate.stateful.codec.containers import (
     SetCodec,
     TupleCodec,
 )
+from bucketstate.stateful.codec.defaults import check_own, fresh_default, has_default
 from bucketstate.stateful.codec.structs import Field, StructCodec
 from bucketstate.stateful.codec.times import (
     DateCodec,
@@ -251,6 +251,7 @@ def struct_of_record(cls: type[Any], zone: tzinfo, within: tuple[type, ...] = ()
             f.name,
             codec_of_hint(hints[f.name], f"{cls.__name__}.{f.name}", zone, (*within, cls)),
             required=not has_default(f),
+            fresh=fresh_default(f),
         )
         for f in checked_fields(cls)
     ]
@@ -268,6 +269,7 @@ def checked_fields(cls: type[Any]) -> Fields:
                 f"{cls.__name__}.{field.name} has init=False, so it cannot be restored from what "
                 "is stored. Make it a property, or an ordinary field."
             )
+        check_own(cls, field)
     if hints_of(cls) is None:
         # What a model is made of it says itself.
         _check_made_of(cls, [field.name for field in fields])
@@ -307,11 +309,6 @@ def _check_decorated(cls: type[Any], fields: set[str]) -> None:
                 f"{cls.__name__}.{name} is no field, and would not be kept: {owner.__name__} has "
                 f"no {decorator} of its own. Give it one, or annotate the name as ClassVar."
             )
-
-
-def has_default(field: dataclasses.Field[Any]) -> bool:
-    nothing = dataclasses.MISSING
-    return field.default is not nothing or field.default_factory is not nothing
 
 
 def resolved_hints(owner: Any) -> dict[str, Any]:

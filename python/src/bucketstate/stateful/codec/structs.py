@@ -20,7 +20,7 @@ from bucketstate.stateful.errors import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
 _OWN_CODE = (
     "The class's own code says so, and it runs each time a state is read, too: give it what it "
@@ -30,11 +30,15 @@ _OWN_CODE = (
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """One field of a class or struct; `required` says that it has no default."""
+    """One field of a class or struct; `required` says that it has no default.
+
+    `fresh` makes the default where that of the class would be one object for all instances.
+    """
 
     name: str
     codec: Any
     required: bool
+    fresh: Callable[[], Any] | None = None
 
 
 class StructCodec(Codec):
@@ -63,6 +67,7 @@ class StructCodec(Codec):
         self.positional = not any(f.kw_only for f in fields_of(cls))
         """Whether an instance is made of the values in their order."""
         self._validates = validates(cls)
+        self._fresh = tuple((n, f.name, f.fresh) for n, f in enumerate(fields) if f.fresh)
 
     @property
     def stored(self) -> DataType:
@@ -132,12 +137,22 @@ class StructCodec(Codec):
 
     def make(self, *values: Any, **named: Any) -> Any:
         """An instance. Raises MismatchError where the class's own code does not take the values."""
+        if self._fresh:
+            named = self.with_fresh(named, len(values))
         try:
             return self.cls(*values, **named)
         except Exception as e:
             found = dict(zip(self.names, values, strict=False)) | named
             expected = f"what {self.cls.__name__} takes ({refusal(e)})"
             raise MismatchError(expected, found, advice=_OWN_CODE, cause=e) from None
+
+    def with_fresh(self, named: dict[str, Any], first: int = 0) -> dict[str, Any]:
+        """The fields by name, and a default for each whose class has one object for all.
+
+        So many of the first fields are given otherwise.
+        """
+        absent = {n: fresh() for at, n, fresh in self._fresh if at >= first and n not in named}
+        return {**named, **absent} if absent else named
 
     def arguments(self, stored: Any) -> dict[str, Any]:
         """The known fields that are stored, to construct the class with; others have defaults."""
