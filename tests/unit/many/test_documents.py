@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from enum import Enum
+from itertools import chain, count, repeat
 from typing import Any
+from uuid import UUID, uuid4
 
 import pyarrow as pa
+import pydantic
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -116,6 +120,73 @@ def test_what_has_no_document_has_the_values_of_a_new_state() -> None:
     found = read(made, [None, text, None]).to_pylist()
     assert [row["n"] for row in found] == [3, 7, 3]
     assert found[0]["text"] == Plain.text
+
+
+@dataclass
+class Named:
+    id: UUID = field(default_factory=uuid4)
+
+
+@dataclass
+class HoldsNamed:
+    named: Named = field(default_factory=Named)
+    n: int = 3
+
+
+@dataclass
+class Numbered:
+    number: int = 0
+
+    def __post_init__(self) -> None:
+        self.number = self.number or next(NUMBERS)
+
+
+class Model(pydantic.BaseModel):
+    tags: list[UUID] = pydantic.Field(default_factory=lambda: [uuid4()])
+
+
+NUMBERS = count(1)
+
+
+class Holds(pydantic.BaseModel):
+    tags: list[int] = pydantic.Field(default_factory=list)
+    more: list[int] = [1]
+    rich: Rich = pydantic.Field(default_factory=Rich)
+
+
+@pytest.mark.parametrize("state", [Named, HoldsNamed, Numbered, Model])
+def test_a_default_that_is_never_the_same_is_another_for_each_key(state: Any) -> None:
+    codec, made = documents(state)
+    text = codec.dump(codec.new(), NO_CLOCK)
+    given: list[list[str | None]] = [[None] * 5, [None, text, None, text, None]]
+    for texts in given:
+        found = list(map(repr, read(made, texts).to_pylist()))
+        alone = [f for f, text in zip(found, texts, strict=True) if text is None]
+        assert len(set(alone)) == len(alone)
+        assert {f for f, text in zip(found, texts, strict=True) if text} <= {found[1]}
+    assert len(read(made, [])) == 0
+
+
+def test_so_is_one_that_a_document_has_not() -> None:
+    numbers: Iterator[int | None] = chain([None] * 20, repeat(1))
+
+    @dataclass
+    class Maybe:
+        n: int = 0
+        number: int | None = field(default_factory=lambda: next(numbers))
+
+    _, made = documents(Maybe)
+    found = [row["number"] for row in read(made, ['{"n":1}'] * 40).to_pylist()]
+    assert set(found) == {None, 1}
+
+
+def test_defaults_that_are_always_the_same_are_made_once() -> None:
+    calls = count()
+    for state in (Plain, Rich, Holds):
+        codec, made = documents(state)
+        codec.new = lambda: next(calls)
+        assert len(read(made, [None] * 3)) == 3
+    assert next(calls) == 0
 
 
 def test_a_field_without_a_default_is_null_where_there_is_no_state() -> None:

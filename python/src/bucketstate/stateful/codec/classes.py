@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import dataclasses
 import typing
+from copy import deepcopy
+from functools import partial
 from typing import Annotated, Any
 
 from bucketstate.stateful.errors import DefinitionError
@@ -156,15 +158,23 @@ def _of_pydantic(cls: Any) -> Fields:
             )
         said: dict[str, Any] = {}
         if not field.is_required():
-            # A model copies a default each time, but for one that can be hashed.
-            once = field.default_factory is None and _hashable(field.default)
-            said = {"default": field.default} if once else {"default_factory": _default_of(field)}
+            said = _default_of(field)
         made.append(_field(name, kw_only=True, **said))
     return tuple(made)
 
 
-def _default_of(field: Any) -> Any:
-    return lambda: field.get_default(call_default_factory=True, validated_data={})
+def _default_of(field: Any) -> dict[str, Any]:
+    factory = field.default_factory
+    if isinstance(factory, type):
+        return {"default_factory": factory}
+    if factory is not None:
+        # It may be one that is handed the fields before it.
+        made = partial(field.get_default, call_default_factory=True, validated_data={})
+        return {"default_factory": made}
+    # A model copies a default each time, but for one that can be hashed.
+    if _hashable(field.default):
+        return {"default": field.default}
+    return {"default_factory": partial(deepcopy, field.default)}
 
 
 def _hashable(value: Any) -> bool:

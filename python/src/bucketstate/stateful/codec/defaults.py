@@ -9,7 +9,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from bucketstate.stateful.codec.classes import is_named, is_record_instance, kind_of, values_of
+from bucketstate.stateful.codec.classes import (
+    fields_of,
+    is_named,
+    is_record,
+    is_record_instance,
+    kind_of,
+    values_of,
+)
 from bucketstate.stateful.errors import DefinitionError, MismatchError
 
 if TYPE_CHECKING:
@@ -19,6 +26,7 @@ if TYPE_CHECKING:
     from bucketstate.stateful.codec.codecs import Codec
 
 _CHANGING = (list, dict, set, bytearray)
+_EMPTY = (*_CHANGING, frozenset, tuple)
 _FACTORIES = {
     "attrs": "attrs.field(factory={})",
     "dataclass": "field(default_factory={})",
@@ -82,7 +90,7 @@ def fresh_default(field: dataclasses.Field[Any]) -> Callable[[], Any] | None:
             return None
         return partial(deepcopy, deepcopy(field.default))
     factory = field.default_factory
-    if factory is MISSING or factory in (list, dict, set, frozenset, tuple):
+    if factory is MISSING or factory in _EMPTY:
         return None
     try:
         one, other = factory(), factory()
@@ -102,6 +110,23 @@ def _is_as_new(value: Any) -> bool:
 
 def _copied(factory: Callable[[], Any]) -> Any:
     return deepcopy(factory())
+
+
+def varying_fields(cls: type[Any]) -> frozenset[str]:
+    """The fields whose default may be another for each instance, as of `uuid4`.
+
+    A factory of one's own may do anything. What the class itself does where an instance is made is
+    not seen here.
+    """
+    return frozenset(field.name for field in fields_of(cls) if _varies(field.default_factory))
+
+
+def _varies(factory: Any) -> bool:
+    if factory is MISSING or factory in _EMPTY:
+        return False
+    if isinstance(factory, partial) and factory.func is deepcopy:
+        return False
+    return not is_record(factory) or bool(varying_fields(factory))
 
 
 def is_mutable(record: Any) -> bool:

@@ -16,6 +16,7 @@ import pyarrow.json as pj
 
 from bucketstate.stateful.codec.codecs import BoolCodec, FloatCodec, IntCodec, StrCodec
 from bucketstate.stateful.codec.containers import OptionalCodec
+from bucketstate.stateful.codec.defaults import varying_fields
 from bucketstate.stateful.codec.document import Clock
 from bucketstate.stateful.codec.json_text import encode
 from bucketstate.stateful.errors import (
@@ -57,11 +58,17 @@ class Documents:
         self._cells = [Cells(f.codec.spark) for f in codec.fields]
         self._plain = all(isinstance(_inner(f.codec), _PLAIN) for f in codec.fields)
         self._migrated = max(codec.evolution.migrations, default=None)
+        self._varying = varying_fields(codec.cls)
         try:
             self._fresh: tuple[Any, ...] | None = codec.row(codec.new())
+            again = codec.row(codec.new())
         except MismatchError:
             # A field has no default, so a key without a state has none of them.
             self._fresh = None
+        else:
+            # The class itself may number its instances; a NaN is not equal to itself.
+            pairs = zip(codec.fields, self._fresh, again, strict=True)
+            self._varying |= {f.name for f, one, other in pairs if repr(one) != repr(other)}
 
     @property
     def version(self) -> int:
@@ -116,8 +123,9 @@ class Documents:
             parts.append(self._loaded(versions, texts, np.flatnonzero(alone), key))
             length += int(np.count_nonzero(alone))
         if not present.all():
-            at[~present] = length
-            parts.append(self._new(1))
+            absent = int(np.count_nonzero(~present)) if self._varying else 1
+            at[~present] = length + (np.arange(absent) if self._varying else 0)
+            parts.append(self._new(absent))
         return pa.concat_arrays(parts).take(pa.array(at))
 
     def write(self, columns: pa.StructArray, key: Callable[[int], Any]) -> pa.Array:
@@ -164,6 +172,8 @@ class Documents:
         return pa.StructArray.from_arrays(arrays, fields=list(self.kind))
 
     def _defaults_to_null(self, field: Any) -> bool:
+        if field.name in self._varying:
+            return False
         at = self._codec.fields.index(field)
         return self._fresh is not None and self._fresh[at] is None
 
@@ -190,6 +200,8 @@ class Documents:
         if self._fresh is None:
             arrays = [pa.nulls(count, f.type) for f in self.kind]
             return pa.StructArray.from_arrays(arrays, fields=list(self.kind))
+        if self._varying and count:
+            return self._struct([self._codec.row(self._codec.new()) for _ in range(count)])
         return self._struct([self._fresh]).take(pa.array(np.zeros(count, np.int64)))
 
     def _struct(self, rows: list[tuple[Any, ...]]) -> pa.StructArray:
