@@ -16,7 +16,12 @@ import pyarrow as pa
 from bucketstate.checkpoint.source import Source
 from bucketstate.checkpoint.spark import types as T  # noqa: N812
 from bucketstate.checkpoint.spark.key_bytes import Key
-from bucketstate.checkpoint.spark.key_values import json_key, meanings, stored_key
+from bucketstate.checkpoint.spark.key_values import (
+    json_key,
+    meanings,
+    stored_key,
+    without_negative_zeros,
+)
 from bucketstate.checkpoint.store.reading import Part, Reading
 from bucketstate.checkpoint.store.store import Store
 from bucketstate.errors import CheckpointError, InvalidArgumentError
@@ -73,11 +78,18 @@ class Naming:
     def ways(self, key: Any, user_key: Any = None) -> Iterator[Key]:
         """Each key that may be meant, in the order in which they are looked for.
 
+        A function has states of 0.0 and -0.0, an aggregation one of both, so -0.0 may be either.
+
         Raises InvalidArgumentError for what can be no key.
         """
         for of, of_user in meanings(key, user_key):
             for meant in self._user_keys(of_user):
-                yield self._key(of, meant)
+                found = self._key(of, meant)
+                yield found
+                values = without_negative_zeros(found.values)
+                # Both zeros are equal; their texts are not.
+                if repr(values) != repr(found.values):
+                    yield replace(found, values=values)
 
     def stored(self, key: Any) -> Key:
         """A key that is there, of which all fields are given. Raises as `ways` does."""

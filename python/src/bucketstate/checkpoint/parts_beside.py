@@ -44,8 +44,10 @@ class PartsBeside:
         found = {}
         for name in self._there(version, names):
             source = self._of(name, version, partition=partition, key=key)
-            if rows := _rows(rows_of_key(source)):
-                found[name] = self._made(name, key, rows)
+            # What is found for -0.0 may be of 0.0, which is another key of a function's.
+            of_key = [r for r in _rows(rows_of_key(source)) if frozen(r["key"]) == frozen(key)]
+            if of_key:
+                found[name] = self._made(name, key, of_key)
         return found
 
     def of_partition(self, key: Key, partition: int, version: int, names: Collection[str]) -> Parts:

@@ -121,9 +121,9 @@ class States:
                 continue
             seen.add(place)
             of = source.of(kind=STATE, batch=None, since=None, key=value, partition=partition)
-            there = rows_of_key(of.of(version=version)).column("value")
-            if len(there):
-                kept = there.combine_chunks()
+            there = rows_of_key(of.of(version=version))
+            if len(there) and frozen(python_values(there.column("key"))[0]) == place[0]:
+                kept = there.column("value").combine_chunks()
                 arrays = [pa.array(["changed"]), key, kept, kept]
                 arrays.append(pa.array([partition], pa.int32()))
                 yield pa.RecordBatch.from_arrays(arrays, schema=stored.schema)

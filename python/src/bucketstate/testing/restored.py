@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from datetime import datetime
 from enum import Enum
@@ -144,11 +145,23 @@ class StoredKeys:
     def _rows(self, variable: str, cells: Cells) -> list[dict[str, Any]]:
         found: pa.Table = self._scan(variable).update(key=cells).to_arrow()
         rows: list[dict[str, Any]] = found.to_pylist()
-        return rows
+        # What is found for -0.0 may be of 0.0, which is another key of a function's.
+        return [row for row in rows if _signs(row["key"]) == _signs(cells)]
 
     def _scan(self, variable: str) -> Any:
         name = variable if self.operator == "transformWithState" else None
         return self._checkpoint.scan(operator=self._id, version=self._version, state_var=name)
+
+
+def _signs(key: Any) -> list[float]:
+    """The signs of the zeros in a key, in their order."""
+    if isinstance(key, Mapping):
+        key = tuple(key.values())
+    if isinstance(key, tuple | list):
+        return [sign for value in key for sign in _signs(value)]
+    # A float of a key is not equal to any other class's.
+    zero = isinstance(key, int | float) and float(key) == 0
+    return [math.copysign(1, key)] if zero else []
 
 
 def _item(stored: dict[str, Any]) -> Item:

@@ -50,6 +50,16 @@ def meanings(*keys: Any) -> Iterator[tuple[Any, ...]]:
         yield others
 
 
+def without_negative_zeros(values: Any) -> Any:
+    """Stored fields as aggregations and joins have them, which make one of 0.0 and -0.0."""
+    match values:
+        case float():
+            return values + 0.0
+        case tuple() | list():
+            return type(values)(map(without_negative_zeros, values))
+    return values
+
+
 def json_key(value: Any) -> Any:
     """A key of a map as a function of `bucketstate.stateful` keeps it: as JSON.
 
@@ -162,8 +172,7 @@ def _stored(kind: T.DataType, value: Any, where: str) -> Any:
         case T.FloatType() | T.DoubleType() if value in NOT_FINITE or not isinstance(
             value, (bool, str)
         ):
-            # Spark's grouping makes these one.
-            return float(value) + 0.0
+            return float(value)
         case T.DecimalType() if not isinstance(value, (bool, float)):
             return _unscaled(kind, Decimal(value))
         case T.DateType():
