@@ -162,6 +162,42 @@ def test_a_timeout_that_fires_leaves_the_timers(operator: Operator) -> None:
 
 
 @pytest.mark.parametrize("operator", OPERATORS)
+def test_a_timeout_and_a_timer_of_one_moment_both_fire(operator: Operator) -> None:
+    def make(state: State[Total]) -> None:
+        state.registerTimer(START + MINUTE, name="x")
+        state.timeout_after(MINUTE)
+
+    at = START + MINUTE
+    running = harness(operator, make)
+    running.run(ROW)
+    running.advance(MINUTE + timedelta(milliseconds=1))
+    assert running.run() == [
+        {"key": "a", "name": None, "at": at},
+        {"key": "a", "name": "x", "at": at},
+    ]
+    assert (running.timeout("a"), running.timers("a"), running.run()) == (None, [], [])
+
+
+@pytest.mark.parametrize("operator", OPERATORS)
+def test_of_a_timeout_and_a_timer_of_one_moment_each_can_be_ended(operator: Operator) -> None:
+    def make(state: State[Total]) -> None:
+        state.registerTimer(START + MINUTE, name="x")
+        state.timeout_after(MINUTE)
+
+    def only_timeout(state: State[Total]) -> None:
+        state.deleteTimer("x")
+        state.timeout_after(MINUTE)
+
+    for then, name in ((only_timeout, None), (lambda _: None, "x")):
+        running = harness(operator, make, then)
+        running.run(ROW)
+        running.run(ROW)
+        running.advance(2 * MINUTE)
+        assert [row["name"] for row in running.run()] == [name]
+        assert running.run() == []
+
+
+@pytest.mark.parametrize("operator", OPERATORS)
 @pytest.mark.parametrize(
     ("timeout", "act", "told"),
     [

@@ -16,6 +16,7 @@ import pytest
 from pyspark.sql.types import StringType, StructType
 
 from bucketstate.checkpoint import Checkpoint
+from bucketstate.checkpoint.documents import timers_of
 from bucketstate.cli import main
 from bucketstate.errors import InvalidArgumentError, NoSuchStateError
 from bucketstate.stateful import (
@@ -569,3 +570,13 @@ def test_parts_of_classes_and_json(tmp_path: Path) -> None:
             "at": "01:02:00",
         }
     ]
+
+
+def test_a_timeout_stands_beside_a_timer_of_the_same_moment() -> None:
+    kept = [
+        Kept(timeout=5_000, timers=((5_000, "x"),)),
+        Kept(timeout=5_000, timers=((5_000, None), (5_000, "x"))),
+        Kept(timers=((5_000, "x"),)),
+    ]
+    found = [[timer["name"] for timer in of] for of in timers_of(kept).to_pylist()]
+    assert found == [[None, "x"], [None, "x"], ["x"]]

@@ -16,8 +16,8 @@ from bucketstate.checkpoint.spark.values import arrow_type
 from bucketstate.checkpoint.store.shapes import EXPIRY
 from bucketstate.errors import NoSuchStateError
 from bucketstate.stateful.codec.document import Clock, PartCodec, StateCodec, state_codec
+from bucketstate.stateful.codec.kept import NO_TIMEOUT, Kept, order
 from bucketstate.stateful.codec.kept import SCHEMA as KEPT
-from bucketstate.stateful.codec.kept import Kept
 from bucketstate.stateful.codec.parts import ListState, MapState
 from bucketstate.stateful.errors import MigrationError, MismatchError, UnreadableError
 
@@ -135,10 +135,8 @@ def timers_of(kept: Iterable[Kept]) -> pa.ListArray:
 
 
 def _timers(kept: Kept) -> list[dict[str, Any]]:
-    named = [(at, name) for at, name in kept.timers]
-    alone = [(at, None) for at in kept.moments - {at for at, _ in kept.timers}]
-    found = sorted([*named, *alone], key=lambda timer: (timer[0], timer[1] or ""))
-    return [{"at": at, "name": name} for at, name in found]
+    timeout = () if kept.timeout == NO_TIMEOUT else ((kept.timeout, None),)
+    return [{"at": at, "name": name} for at, name in sorted({*kept.timers, *timeout}, key=order)]
 
 
 def _plain(value: Any, kind: T.DataType) -> Any:

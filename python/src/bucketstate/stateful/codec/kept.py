@@ -87,7 +87,9 @@ class Kept(NamedTuple):
     def due_at(self, at: int) -> Due | None:
         """A timer, or the timeout, of exactly that moment."""
         found = [t for t in self.timers if t[0] == at]
-        return min(found, key=order) if found else (at, None) if self.timeout == at else None
+        if self.timeout == at:
+            found.append((at, None))
+        return min(found, key=order, default=None)
 
     def without(self, due: Due) -> Kept:
         """What is left once `due` has fired. The timeout stays for the call to see and end."""
