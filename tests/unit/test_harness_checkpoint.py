@@ -168,7 +168,7 @@ def other_kind(_key: Any, _rows: list[dict], _state: State[OtherKind]) -> None: 
 
 def test_what_cannot_be(tmp_path: Path) -> None:
     of_variables(tmp_path / "variables")
-    written(tmp_path / "rows", {"a": document(4)})
+    written(tmp_path / "rows", {"a": document(4)}, clock=False)
     grown(tmp_path / "others")
 
     def made(folder: str, fn: Any = told, **given: Any) -> Harness:
@@ -186,3 +186,14 @@ def test_what_cannot_be(tmp_path: Path) -> None:
     with pytest.raises(DefinitionError, match="pages is a value of the state class, and the check"):
         made("variables", other_kind, by="key")
     assert made("rows", keys=[{"user": "a"}, ("a",)]).state("a") == Seen(4)
+
+
+@pytest.mark.parametrize("clock", [True, False])
+def test_another_clock_than_that_of_the_query_is_refused(tmp_path: Path, clock: bool) -> None:
+    written(tmp_path, {"a": Kept(1, text='{"n":1}')}, clock=clock)
+    options: Any = {"by": "user", "keys": ["a"]}
+    timed: dict[str, Any] = {"timeout": "processing"}
+    with pytest.raises(DefinitionError, match="one more column"):
+        Harness.from_checkpoint(tmp_path, told, **options, **({} if clock else timed))
+    harness = Harness.from_checkpoint(tmp_path, told, **options, **(timed if clock else {}))
+    assert harness.state("a") == Seen(1)

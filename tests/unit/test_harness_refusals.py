@@ -276,3 +276,14 @@ def test_timers_are_deleted_as_they_are_listed(operator: Any) -> None:
     assert [t.name for t in running.timers("k")] == ["b"]
     running.advance(timedelta(minutes=3))
     assert running.run() == [{"key": "b", "n": 0}]
+
+
+@pytest.mark.parametrize("gains", [True, False])
+def test_a_restart_that_changes_whether_there_is_a_clock_is_refused(gains: bool) -> None:
+    timed = stateful.dedup(ttl=timedelta(hours=1))
+    before, after = (stateful.dedup(), timed) if gains else (timed, stateful.dedup())
+    running = Harness(before, by="key", schema="key string")
+    what = "needs timeout='processing', and the query had none" if gains else "the query had one"
+    with pytest.raises(DefinitionError, match=f"{what}.*one more column"):
+        running.restarted(after)
+    assert running.restarted(before).run([{"key": "a"}]) == [{"key": "a"}]

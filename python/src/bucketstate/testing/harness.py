@@ -19,7 +19,7 @@ from bucketstate.stateful.errors import (
     StateUsageError,
     UnreadableError,
 )
-from bucketstate.stateful.ready.recipe import Recipe, bound, clock_of
+from bucketstate.stateful.ready.recipe import Recipe, bound, check_restart, clock_of
 from bucketstate.stateful.run import operators
 from bucketstate.stateful.run.handle import State, Timeout
 from bucketstate.stateful.run.signatures import S
@@ -522,6 +522,8 @@ class Harness(Generic[S]):
             output: the same.
             chunked: the same.
         """
+        if isinstance(fn, Recipe):
+            check_restart(fn.name, fn.timeout, had=self._timeout is not None)
         made: Harness[Any] = Harness(
             (self._recipe or self._definition) if fn is None else fn,
             state=state,
@@ -565,6 +567,9 @@ class Harness(Generic[S]):
                 f"by={', '.join(names)}, and the keys of the checkpoint have the columns "
                 f"{', '.join(source.names)}: group by these."
             )
+        if source.clocked is not None:
+            name = (self._recipe or self._definition).name
+            check_restart(name, self._timeout, had=source.clocked)
         codec = self._definition.state_codec(self._zone)
         for given in keys:
             values = values_of(given, names)

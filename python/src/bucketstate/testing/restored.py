@@ -75,6 +75,14 @@ class StoredKeys:
         return [field.name for field in schema.field("key").type]
 
     @property
+    def clocked(self) -> bool | None:
+        """Whether the query had a clock; None where its states do not tell."""
+        if self.operator != "applyInPandasWithState":
+            return None
+        kind = self._scan(STATE).schema.field("value").type
+        return bool(kind.get_field_index("timeoutTimestamp") >= 0)
+
+    @property
     def clocks(self) -> tuple[int | None, int | None, int | None]:
         """The clock of the batch after the version, its watermark and the one of before.
 

@@ -144,6 +144,24 @@ def clock_of(fn: Any, timeout: Any) -> Any:
     return fn.timeout
 
 
+def check_restart(name: str, timeout: Any, *, had: bool) -> None:
+    """Raises DefinitionError where a query that had a clock would have none, or gain one.
+
+    Args:
+        name: of the function.
+        timeout: the clock that it has after the restart.
+        had: whether the query had one.
+    """
+    if (timeout is not None) == had:
+        return
+    needs = "no clock" if timeout is None else f"timeout={timeout!r}"
+    raise DefinitionError(
+        f"{name} needs {needs}, and the query had {'one' if had else 'none'}: with a clock Spark "
+        "keeps one more column beside each state, and refuses the restart. Keep the clock as it "
+        "was, or begin with a new checkpoint."
+    )
+
+
 def time_column(schema: StructType, column: str, what: str) -> None:
     """Raises DefinitionError for a column that does not hold points in time."""
     column_of(schema, column, "at", what, TimestampType)
