@@ -336,6 +336,20 @@ def test_an_aggregate_that_is_added_counts_from_then_on() -> None:
     assert harness.run([row("a", 0, n=1)]) == [{"k": "a", "total": 4}]
 
 
+def test_an_order_that_is_added_to_the_greatest_begins_anew() -> None:
+    harness = Harness(stateful.reduce(best=stateful.top(2, "n")), by="k", schema=SCHEMA)
+    harness.run([row("a", 0, n=5), row("b", 0, n=7), row("b", 0, n=9), row("c", 0, n=1)])
+    harness = harness.restarted(stateful.reduce(best=stateful.top(2, "n", by="at")))
+    found = harness.run([row("a", 9, n=3), row("b", 8, n=4), row("a", 7, n=2), row("a", 1, n=8)])
+    assert sorted(found, key=lambda r: r["k"]) == [
+        {"k": "a", "best": [3, 2]},
+        {"k": "b", "best": [4]},
+    ]
+    assert harness.run([row("c", 0, n=6)]) == [{"k": "c", "best": [6]}]
+    harness = harness.restarted(stateful.reduce(best=stateful.top(2, "n")))
+    assert harness.run([row("b", 0, n=6)]) == [{"k": "b", "best": [6, 4]}]
+
+
 def test_many_different_values() -> None:
     recipe = stateful.reduce(
         exact=stateful.count(),

@@ -35,7 +35,15 @@ from pyspark.sql.types import (
 )
 
 from bucketstate.stateful.errors import DefinitionError, WrongTypeError, did_you_mean
-from bucketstate.stateful.ready.groups import added, at, plain, ranks, valid_of
+from bucketstate.stateful.ready.groups import (
+    added,
+    at,
+    lengths_of,
+    of_one_length,
+    plain,
+    ranks,
+    valid_of,
+)
 from bucketstate.stateful.ready.stored import (
     arrow_of_type,
     from_stored,
@@ -323,7 +331,8 @@ class _Top(Bound):
         return [pa.ListArray.from_arrays(ends, v) for v in values]
 
     def joined(self, parts: Parts, groups: Groups) -> Parts:
-        lengths = pc.fill_null(pc.list_value_length(parts[0]), 0).to_numpy()
+        parts = of_one_length(parts)
+        lengths = lengths_of(parts[0])
         values = [part.flatten() for part in parts]
         of = type(groups)(np.repeat(groups.numbers, lengths), groups.count)
         places, ends = of.greatest(ranks(values[-1]), self._count)
@@ -334,8 +343,7 @@ class _Top(Bound):
     def shown(self, parts: Parts) -> pa.Array:
         (made, *_) = parts
         inner = from_stored(made.flatten(), self.kind.value_type)
-        lengths = pc.fill_null(pc.list_value_length(made), 0).to_numpy()
-        offsets = np.concatenate(([0], np.cumsum(lengths)))
+        offsets = np.concatenate(([0], np.cumsum(lengths_of(made))))
         return pa.ListArray.from_arrays(pa.array(offsets, pa.int32()), inner)
 
 

@@ -15,6 +15,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from bucketstate.stateful.run.many_keys import Keys
 
 Numbers = np.ndarray[Any, np.dtype[np.int64]]
@@ -184,3 +186,21 @@ def _surely_fits(values: pa.Array) -> bool:
     # As whole numbers of the last digit: a Decimal would be rounded.
     most = max((abs(int(v.scaleb(kind.scale, _WIDE))) for v in edges), default=0)
     return count * most < _MOST
+
+
+def of_one_length(lists: Sequence[pa.Array]) -> list[pa.Array]:
+    """The lists; null where values are stored without their orders.
+
+    Those of an order that has come since cannot be told, so it begins anew, as an aggregate that
+    was added does.
+    """
+    odd = lengths_of(lists[0]) != lengths_of(lists[-1])
+    if not odd.any():
+        return [*lists]
+    return [pc.if_else(pa.array(odd), pa.scalar(None, of.type), of) for of in lists]
+
+
+def lengths_of(lists: pa.Array) -> np.ndarray[Any, Any]:
+    """How many elements each list has; 0 for null."""
+    made: np.ndarray[Any, Any] = pc.fill_null(pc.list_value_length(lists), 0).to_numpy()
+    return made
