@@ -11,6 +11,7 @@ from itertools import cycle, product
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import pandas as pd
 import pyarrow as pa
 import pytest
 from pyspark.sql import functions as F  # noqa: N812
@@ -138,6 +139,29 @@ def test_keys_that_are_floats_are_apart_as_in_the_harness(
         schema="key double",
     )
     assert sorted(r["key"] for r in found[1]) == ["-0.0", "1.5"]
+
+
+def readings(_key: Any, _rows: pd.DataFrame, _state: Any) -> pd.DataFrame:
+    """Times without a zone in hours that Berlin has twice and not at all."""
+    at = pd.to_datetime(["2025-10-26 02:30", "2025-03-30 02:30", "2025-07-01 12:00"])
+    return pd.DataFrame({"n": range(3), "at": at, "object": at.astype(object)})
+
+
+@pytest.mark.parametrize("many_keys", [True, False])
+@pytest.mark.parametrize("zone", ["Europe/Berlin"], indirect=True)
+@pytest.mark.parametrize("operator", OPERATORS)
+def test_times_without_a_zone_in_a_frame_are_as_in_the_harness(
+    spark: SparkSession, operator: Operator, zone: str, many_keys: bool
+) -> None:
+    output = "n long, at timestamp, object timestamp"
+    fn = stateful.define(readings, state="n long", output=output)
+    given: dict[str, Any] = {"by": "key", "operator": operator, "schema": "key string"}
+    (found,) = compare(spark, fn, [[{"key": "a"}]], many_keys=many_keys, **given)
+    instants = [datetime(2025, 10, 26, 1, 30), datetime(2025, 3, 30, 1), datetime(2025, 7, 1, 10)]
+    assert zone == "Europe/Berlin"
+    assert [r["at"] for r in sorted(found, key=lambda r: r["n"])] == [
+        at.replace(tzinfo=UTC) for at in instants
+    ]
 
 
 @operators

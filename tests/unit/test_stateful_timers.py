@@ -168,14 +168,15 @@ def test_a_timeout_and_a_timer_of_one_moment_both_fire(operator: Operator) -> No
         state.timeout_after(MINUTE)
 
     at = START + MINUTE
-    running = harness(operator, make)
-    running.run(ROW)
-    running.advance(MINUTE + timedelta(milliseconds=1))
-    assert running.run() == [
-        {"key": "a", "name": None, "at": at},
-        {"key": "a", "name": "x", "at": at},
-    ]
-    assert (running.timeout("a"), running.timers("a"), running.run()) == (None, [], [])
+    for many_keys in (True, False):
+        running = harness(operator, make, many_keys=many_keys)
+        running.run(ROW)
+        running.advance(MINUTE + timedelta(milliseconds=1))
+        assert running.run() == [
+            {"key": "a", "name": None, "at": at},
+            {"key": "a", "name": "x", "at": at},
+        ]
+        assert (running.timeout("a"), running.timers("a"), running.run()) == (None, [], [])
 
 
 @pytest.mark.parametrize("operator", OPERATORS)

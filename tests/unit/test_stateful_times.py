@@ -348,3 +348,35 @@ def test_a_timer_needs_no_rounding(operator: Operator) -> None:
     running = Harness(fn, by="key", operator=operator, timeout="processing")
     running.run([{"key": "a"}])
     assert [t.at for t in running.timers("a")] == [MICROS[0] + timedelta(days=9000)]
+
+
+@dataclass
+class Put:
+    n: int
+    at: datetime
+
+
+@pytest.mark.parametrize("output", [Put, "n long, at timestamp"])
+@pytest.mark.parametrize("unit", ["ns", "us", "object"])
+@operators
+def test_a_frame_s_times_without_a_zone_are_one_instant_on_all_ways(
+    operator: Operator, unit: str, output: Any
+) -> None:
+    """Of an hour that comes twice they are in the second, as in Spark's pandas functions."""
+    readings = ["2025-10-26 02:30", "2025-03-30 02:30", "2025-07-01 12:00"]
+
+    def told(_key: Any, rows: pd.DataFrame, _state: State[Any]) -> pd.DataFrame:
+        kind = unit if unit == "object" else f"datetime64[{unit}]"
+        assert len(rows) == 1
+        return pd.DataFrame({"n": [0, 1, 2], "at": pd.to_datetime(readings).astype(kind)})
+
+    fn = stateful.define(told, state="n long", output=output)
+    options: Any = {"by": "key", "operator": operator, "time_zone": "Europe/Berlin"}
+    for many_keys in (True, False):
+        running = Harness(fn, many_keys=many_keys, **options)
+        # Python's own datetimes say by their fold which hour they are in.
+        assert [row["at"] for row in running.run([{"key": "a"}])] == [
+            datetime(2025, 10, 26, 1 if unit != "object" else 0, 30, tzinfo=UTC),
+            datetime(2025, 3, 30, 1, 0 if unit != "object" else 30, tzinfo=UTC),
+            datetime(2025, 7, 1, 10, tzinfo=UTC),
+        ]

@@ -12,6 +12,7 @@ from bucketstate.optional import pandas as pd
 from bucketstate.stateful.codec.containers import OptionalCodec
 from bucketstate.stateful.errors import WrongTypeError
 from bucketstate.stateful.many.cells import Cells
+from bucketstate.stateful.run.zones import instants
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -78,25 +79,10 @@ class OutputRows:
         if plain and series.dtype.kind in field.codec.column_kinds:
             return self._array(field, series, kind)
         if series.dtype.kind == "M" and pa.types.is_timestamp(kind):
-            return self._array(field, self._instants(series, kind), kind)
+            zoned = series if kind.tz is None else instants(series, self._zone)
+            return self._array(field, zoned, kind)
         codec = OptionalCodec(field.codec)
         return self._array(field, [codec.check(codec.cell(v)) for v in series.tolist()], kind)
-
-    def _instants(self, series: pd.Series[Any], kind: pa.DataType) -> pd.Series[Any]:
-        """Times as Spark has them; one without a zone is of the session's.
-
-        Where two hours have the same readings, it is in the second, and what a clock change leaves
-        out is the moment of the change.
-        """
-        if kind.tz is None:
-            return series
-        if series.dt.tz is None:
-            second = np.zeros(len(series), dtype=bool)
-            series = series.dt.tz_localize(
-                self._zone, ambiguous=second, nonexistent="shift_forward"
-            )
-        made: pd.Series[Any] = series.dt.tz_convert("UTC")
-        return made
 
 
 def _shape(block: Block) -> tuple[Any, ...] | None:

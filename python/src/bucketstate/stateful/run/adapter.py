@@ -15,7 +15,6 @@ if TYPE_CHECKING:
 
     from bucketstate.stateful.run.calls import Calls
     from bucketstate.stateful.run.keys import KeyCodec
-    from bucketstate.stateful.run.output import Block
     from bucketstate.stateful.run.wire import Wire
 
 
@@ -40,10 +39,7 @@ class Adapter:
         slot = GroupSlot(group)
         if not group.hasTimedOut:
             columns = map(self._wire.received, columns_of(chunks))
-            yield from map(self._frame, calls.rows(key, columns, slot))
+            yield from map(calls.output.framed, calls.rows(key, columns, slot))
         while (due := calls.due(slot)) is not None:
-            yield from map(self._frame, calls.timer(key, due, slot))
+            yield from map(calls.output.framed, calls.timer(key, due, slot))
         slot.flush(by_event=calls.timeout == "event")
-
-    def _frame(self, block: Block) -> pd.DataFrame:
-        return block if isinstance(block, pd.DataFrame) else self._calls.output.frame(block)

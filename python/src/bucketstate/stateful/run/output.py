@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from pyspark.sql.types import TimestampType
 
 from bucketstate.optional import pandas as pd
 from bucketstate.stateful.codec.codecs import surrogate_in
@@ -13,6 +14,7 @@ from bucketstate.stateful.codec.containers import OptionalCodec
 from bucketstate.stateful.codec.structs import by_name
 from bucketstate.stateful.codec.times import beyond_micros, cut
 from bucketstate.stateful.errors import MismatchError, WrongTypeError
+from bucketstate.stateful.run.zones import instants
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -33,8 +35,10 @@ class Output:
 
     def __init__(self, definition: Definition, zone: tzinfo) -> None:
         self.codec = definition.output_codec(zone)
+        self._zone = zone
         self._name = definition.name
         self._codecs = {} if self.codec is None else {f.name: f.codec for f in self.codec.fields}
+        self._instants = {n for n, c in self._codecs.items() if isinstance(c.spark, TimestampType)}
 
     def blocks(self, key: Any, result: Any) -> Iterator[Block]:
         """What a call returned or yielded, checked, in blocks."""
@@ -63,6 +67,23 @@ class Output:
         if rows:
             yield rows
 
+    def framed(self, block: Block) -> pd.DataFrame:
+        """A block as Spark takes it from `applyInPandasWithState`."""
+        if not isinstance(block, pd.DataFrame):
+            return self.frame(block)
+        # Spark refuses what a clock change leaves out, and takes datetimes without a zone for UTC.
+        kinds = zip(block.columns, block.dtypes, strict=True)
+        found = [(n, t) for n, t in kinds if n in self._instants and t.kind in "MO"]
+        made = {n: self._zoned(n, block[n]) for n, t in found if getattr(t, "tz", None) is None}
+        return block.assign(**made) if made else block
+
+    def _zoned(self, name: str, column: pd.Series[Any]) -> pd.Series[Any]:
+        if column.dtype.kind == "M":
+            return instants(column, self._zone)
+        codec = OptionalCodec(self._codecs[name])
+        values = [codec.check(codec.cell(v)) for v in column.tolist()]
+        return pd.Series(values, index=column.index, dtype=object)
+
     def frame(self, rows: list[tuple[Any, ...]]) -> pd.DataFrame:
         """One block of Python objects: a third of what a frame with a dtype per column costs."""
         assert self.codec is not None
@@ -85,8 +106,10 @@ class Output:
             return block
         cells = []
         for name, each in self._codecs.items():
-            codec = OptionalCodec(each)
-            cells.append([codec.check(codec.cell(v)) for v in block[name].tolist()])
+            codec, column = OptionalCodec(each), block[name]
+            if column.dtype.kind == "M" and name in self._instants:
+                column = instants(column, self._zone)
+            cells.append([codec.check(codec.cell(v)) for v in column.tolist()])
         return list(zip(*cells, strict=True))
 
     def is_row(self, result: Any) -> bool:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 from datetime import UTC, timedelta, timezone, tzinfo
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
+import numpy as np
 import pyarrow as pa
 from pyspark.sql.types import ArrayType, DataType, MapType, StructType, TimestampType
 
@@ -14,6 +15,8 @@ from bucketstate.errors import InvalidSettingError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+
+    import pandas as pd
 
 _OFFSET = re.compile(
     r"(?:UTC|GMT|UT)?([+-])(?:(\d{1,2})(?::(\d{1,2})(?::(\d\d))?)?|(\d\d)(\d\d)(\d\d)?)"
@@ -42,6 +45,19 @@ def zone_of(name: object, setting: str) -> tzinfo:
         f"{setting} is {name!r}, which is no time zone that Python knows: give a region such as "
         "'Europe/Berlin', or an offset such as '+02:00'."
     )
+
+
+def instants(series: pd.Series[Any], zone: tzinfo) -> pd.Series[Any]:
+    """A column of pandas' times in UTC; those without a zone are of the session's.
+
+    Where two hours have the same readings, it is in the second, and what a clock change leaves
+    out is the moment of the change. So do Spark's pandas functions, but that they refuse the last.
+    """
+    if series.dt.tz is None:
+        second = np.zeros(len(series), dtype=bool)
+        series = series.dt.tz_localize(zone, ambiguous=second, nonexistent="shift_forward")
+    made: pd.Series[Any] = series.dt.tz_convert("UTC")
+    return made
 
 
 def check_workers(name: str, setting: str, columns: Iterable[tuple[str, DataType]]) -> None:
