@@ -96,6 +96,26 @@ def test_states(state: Any, told: str) -> None:
     assert run.states() == {}
 
 
+@pytest.mark.parametrize("method", ["clear", "timeout_at", "timeout_after"])
+def test_a_series_in_another_order_than_the_keys(method: str) -> None:
+    """Its values are those of its index to pandas, which a table of the keys is not asked for."""
+
+    def step(keys: Keys[Record], _rows: pd.DataFrame) -> None:
+        at = datetime(2024, 1, 1, tzinfo=UTC)
+        values = {"clear": True, "timeout_at": at, "timeout_after": timedelta(minutes=5)}
+        series = pd.Series([values[method]] * len(keys), index=range(len(keys), 0, -1))
+        if method == "clear":
+            keys.clear(where=series)
+        else:
+            getattr(keys, method)(series)
+
+    clocks: dict[str, Any] = {"timeout_at": "event", "timeout_after": "processing"}
+    fn = stateful.define(step, output=None)
+    running = Harness(fn, by="k", timeout=clocks.get(method))
+    with pytest.raises(WrongTypeError, match=r"in another order .*reset_index\(drop=True\)"):
+        running.run(ROWS)
+
+
 @pytest.mark.parametrize("where", [[True] * 99, np.ones(3), "yes", 1], ids=str)
 def test_where(where: Any) -> None:
     for step in (

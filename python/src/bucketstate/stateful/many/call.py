@@ -20,7 +20,7 @@ from bucketstate.stateful.errors import (
 )
 from bucketstate.stateful.many.given import zone_name
 from bucketstate.stateful.many.protocol import PUT, REMOVED, STATE, UNTOUCHED
-from bucketstate.stateful.many.tables import arrow_of, flags
+from bucketstate.stateful.many.tables import OTHER_ORDER, arrow_of, counts_up, flags
 from bucketstate.stateful.run.usage import (
     check_kind,
     checked_watermark,
@@ -238,6 +238,7 @@ class ColumnsCall:
         return checked_watermark(self._block.watermark, why)
 
     def _which(self, where: Any, method: str) -> Bools:
+        self._check_order(where, f"{method}(where=...)")
         found = flags(where, self.count)
         if found is None:
             raise WrongTypeError(
@@ -282,7 +283,14 @@ class ColumnsCall:
         absent = micros.is_null().to_numpy(zero_copy_only=False)
         return micros.fill_null(0).to_numpy() // MICROS_PER_MILLI, absent
 
+    def _check_order(self, given: Any, what: str) -> None:
+        if not counts_up(given):
+            raise WrongTypeError(
+                f"{what} of {self.name} got a Series in another order than the keys: {OTHER_ORDER}."
+            )
+
     def _by_key(self, given: Any, method: str, expected: str) -> pa.Array:
+        self._check_order(given, method)
         try:
             array = arrow_of(given)
         except (pa.ArrowException, TypeError, ValueError):

@@ -12,7 +12,7 @@ from bucketstate.optional import pandas as pd
 from bucketstate.stateful.codec.containers import OptionalCodec
 from bucketstate.stateful.errors import MismatchError, WrongTypeError
 from bucketstate.stateful.many.cells import Cells
-from bucketstate.stateful.many.tables import arrow_of, columns_of_table
+from bucketstate.stateful.many.tables import OTHER_ORDER, arrow_of, columns_of_table, counts_up
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -91,11 +91,10 @@ class Given:
         self, field: Field, cells: Cells, given: Any, kind: pa.DataType, *, in_order: bool
     ) -> pa.Array:
         if isinstance(given, pd.Series):
-            if in_order and not _counts_up(given.index):
+            if in_order and not counts_up(given):
                 raise self._wrong(
-                    f"has the column {field.name} with rows in another order than the keys: its "
-                    "index does not count from 0. Call reset_index(drop=True) on what is in their "
-                    "order"
+                    f"has the column {field.name} with rows in another order than the keys: "
+                    f"{OTHER_ORDER}"
                 )
             made = self._of_series(field, given, kind)
         elif isinstance(given, np.ndarray) and given.dtype.kind in "ifbM":
@@ -202,9 +201,3 @@ def _alike(found: pa.DataType, kind: pa.DataType) -> bool:
             _alike(a.type, b.type) for a, b in zip(found, kind, strict=True)
         )
     return True
-
-
-def _counts_up(index: pd.Index[Any]) -> bool:
-    if isinstance(index, pd.RangeIndex):
-        return bool(index.start == 0 and index.step == 1)
-    return bool((index == np.arange(len(index))).all())

@@ -171,6 +171,22 @@ def flags(given: Any, count: int) -> np.ndarray[Any, Any] | None:
     return made
 
 
+OTHER_ORDER = (
+    "its index does not count from 0. Call reset_index(drop=True) on what is in their order"
+)
+"""What is said of a column of pandas that `counts_up` does not take."""
+
+
+def counts_up(given: Any) -> bool:
+    """Whether a column is in the order of the keys; of pandas' its index says so."""
+    if not isinstance(given, pd.Series):
+        return True
+    index = given.index
+    if isinstance(index, pd.RangeIndex):
+        return bool(index.start == 0 and index.step == 1)
+    return bool((index == np.arange(len(index))).all())
+
+
 def arrow_of(given: Any) -> pa.Array | None:
     """One column of any library as Arrow; None for what is no column. Raises as pyarrow does."""
     if isinstance(given, pa.Array):
