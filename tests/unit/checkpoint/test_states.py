@@ -17,6 +17,7 @@ from pyspark.sql.types import StringType, StructType
 
 from bucketstate.checkpoint import Checkpoint
 from bucketstate.checkpoint.documents import timers_of
+from bucketstate.checkpoint.spark.key_values import json_key
 from bucketstate.cli import main
 from bucketstate.errors import InvalidArgumentError, NoSuchStateError
 from bucketstate.stateful import (
@@ -336,6 +337,12 @@ def test_parts_that_cannot_be_read_as_the_class(tmp_path: Path) -> None:
         (b"abc", '"YWJj"'),
         (UUID(int=1), f'"{UUID(int=1)}"'),
         (Colour.RED, '"red"'),
+        (time(1, 2, 3), '"01:02:03"'),
+        (timedelta(days=2, hours=3, microseconds=4), '"2 03:00:00.000004"'),
+        (timedelta(seconds=-1), '"-0 00:00:01.000000"'),
+        (5, "5.0"),
+        (-3, "-3.0"),
+        (10**22, "1e+22"),
     ],
 )
 def test_a_key_of_a_map_is_found_as_the_function_has_it(
@@ -580,3 +587,17 @@ def test_a_timeout_stands_beside_a_timer_of_the_same_moment() -> None:
     ]
     found = [[timer["name"] for timer in of] for of in timers_of(kept).to_pylist()]
     assert found == [[None, "x"], [None, "x"], ["x"]]
+
+
+@dataclass
+class MapsOf:
+    times: MapState[time, int] = field(default_factory=MapState)
+    spans: MapState[timedelta, int] = field(default_factory=MapState)
+
+
+def test_keys_of_maps_are_written_as_a_function_writes_them() -> None:
+    parts = state_codec(MapsOf, UTC).parts
+    for at in (time(0), time(23, 59, 59, 999_999), time(1, 2, tzinfo=UTC)):
+        assert json_key(at) == parts["times"].encode_key(at)
+    for span in (timedelta(0), timedelta(days=-3, seconds=7), timedelta(days=400, microseconds=1)):
+        assert json_key(span) == parts["spans"].encode_key(span)

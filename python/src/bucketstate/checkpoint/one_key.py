@@ -8,6 +8,7 @@ because a few operators distribute their keys otherwise.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
@@ -101,6 +102,10 @@ class Naming:
             if isinstance(user_key, tuple) and len(user_key) == 1:
                 (user_key,) = user_key
             yield json_key(user_key)
+            if isinstance(user_key, int) and not isinstance(user_key, bool):
+                # A whole number may be a key of a map of floats.
+                with suppress(OverflowError):
+                    yield json_key(float(user_key))
             if not isinstance(user_key, str | bytes):
                 return
         yield user_key

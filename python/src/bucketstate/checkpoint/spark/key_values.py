@@ -76,8 +76,10 @@ def json_key(value: Any) -> Any:
         case datetime():
             at = value.replace(tzinfo=UTC) if value.tzinfo is None else value
             found = at.astimezone(UTC).isoformat()
-        case date():
+        case date() | time():
             found = value.isoformat()
+        case timedelta():
+            found = _day_time(value)
         case bytes():
             found = base64.b64encode(value).decode("ascii")
         case str() | UUID():
@@ -85,6 +87,14 @@ def json_key(value: Any) -> Any:
         case _:
             return value
     return json.dumps(found, ensure_ascii=False)
+
+
+def _day_time(span: timedelta) -> str:
+    """A day-time interval as Spark writes it: `-1 02:03:04.000005`."""
+    size = abs(span)
+    minutes, seconds = divmod(size.seconds, 60)
+    clock = f"{minutes // 60:02}:{minutes % 60:02}:{seconds:02}.{size.microseconds:06}"
+    return f"{'-' if span < timedelta(0) else ''}{size.days} {clock}"
 
 
 def _unescaped(value: Any) -> Any:
