@@ -71,7 +71,7 @@ class Origin:
     """Length of the files that have them, in bytes."""
 
     token: str = field(default="", repr=False)
-    """Of whoever made it: of two moves into one folder it tells which one came last."""
+    """A new one for each move: it tells which of two moves into one folder came last."""
 
     @property
     def finished(self) -> bool:

@@ -21,7 +21,7 @@ import io.bucketstate.move.read.{SourceOperator, SourceQuery}
  * then on Spark refuses to start a query, because the batch has another number of partitions than the one before, until it
  * is committed, which is last; and undoing it goes the same way back.
  *
- * Of two at once the one that wrote the mark last goes on. Each writes first, and then looks at what the other one writes:
+ * If there are two at once, the one that wrote the mark last goes on. Each writes first, and then looks at what the other one writes:
  * whoever takes over writes the mark and then reads the logs, and whoever was there writes to the logs and then reads the
  * mark. So at least one of them sees the other. The one that has lost the mark takes nothing back but its own entry of the log.
  *

@@ -14,7 +14,7 @@ import io.bucketstate.move.read.{OwnRecords, Provider, SourceQuery}
  * Writes what makes a folder of state a query's checkpoint. It can be killed anywhere: the first file is a `metadata` that no
  * Spark can read, so that none starts a query, and the last one is the query's own in its place.
  *
- * Of two into one folder the one that began last goes on: it writes its token into the marker, and then empties the folder.
+ * If there are two into one folder, the one that began last goes on: it writes its token into the marker, and then empties the folder.
  * The other one finds that token before it makes anything of what it has written, and stops.
  */
 private[move] final class Publishing(plan: PlannedMove, target: QueryFolder) {

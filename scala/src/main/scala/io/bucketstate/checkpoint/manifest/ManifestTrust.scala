@@ -22,7 +22,7 @@ final case class RepairRules(enabled: Boolean, failuresBefore: Int, maxChangelog
 /**
  * Remembers which manifests failed to load, and how often, and which data files turned out to be damaged: no manifest that
  * names one of those is of use, so the first failure speaks for all of them. Whoever reads the files of a store tells it, and
- * all ask it: who loads a version, who builds on a manifest, and who deletes what is older. Thread-safe.
+ * recovery, snapshots and retention all ask it. Thread-safe.
  */
 private[bucketstate] final class ManifestTrust {
   import ManifestTrust.Failures
@@ -45,7 +45,7 @@ private[bucketstate] final class ManifestTrust {
     case _ => ()
   }
 
-  /** The same of what failed elsewhere than in loading it, if it is this manifest or one of its data files that did. */
+  /** A manifest or one of its data files failed elsewhere than in loading a version; of other files nothing is noted. */
   def failedIn(manifest: Manifest, cause: BucketstateException): Unit = cause match {
     case damage: CorruptException =>
       val leaf = CheckpointFiles.leaf(damage.file)
