@@ -3,8 +3,8 @@ that is restarted, each in a process of its own, with the contenders in turns.
 
     make bench-first-batch BENCH_FIRST="--rounds 5"
 
-With `--archive` there are two contenders more, whose JVM takes its classes from an archive (AppCDS)
-that a run before the measured ones has made: with the warm-up and without.
+Two contenders take the JVM's classes from an archive (AppCDS) that a run before the measured ones
+has made: with the warm-up and without.
 """
 
 from __future__ import annotations
@@ -188,8 +188,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--keys", type=int, default=100_000)
     parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--contenders", default=",".join(CONTENDERS))
-    parser.add_argument("--archive", action="store_true", help="with archives of classes, too")
+    parser.add_argument("--contenders", default=",".join([*CONTENDERS, *ARCHIVED]))
     parser.add_argument("--json", type=Path)
     parser.add_argument("--run", nargs=4, help=argparse.SUPPRESS)
     options = parser.parse_args()
@@ -199,8 +198,7 @@ def main() -> None:
         print(json.dumps(asdict(run(contender, Path(source), Path(checkpoint), float(began)))))
         return
     with tempfile.TemporaryDirectory(prefix="first-batch-") as folder:
-        contenders = options.contenders.split(",") + (list(ARCHIVED) if options.archive else [])
-        found = measure(contenders, options.keys, options.rounds, Path(folder))
+        found = measure(options.contenders.split(","), options.keys, options.rounds, Path(folder))
     print(f"{'medians, ms':<28}{'session':>10}{'first batch done':>18}{'the batch':>12}")
     for contender, kinds in found.items():
         for kind, figures in kinds.items():

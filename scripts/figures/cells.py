@@ -19,6 +19,8 @@ PEOPLE = {
     "no-snapshots": "bucketstate, snapshots turned off",
     "eager": "bucketstate, `restore.mode=eager`",
     "no-warm-up": "bucketstate, `jvmWarmUp=0`",
+    "archive-no-warm-up": "bucketstate, `jvmWarmUp=0`, classes from an archive",
+    "archive": "bucketstate, classes from an archive",
     "bucketed": "**bucketstate**",
     "bucketed-plugin": "bucketstate, with the plugin",
     "bucketed-rocksdb": "bucketstate, `engine=rocksdb`",
