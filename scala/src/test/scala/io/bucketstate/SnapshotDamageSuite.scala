@@ -265,7 +265,9 @@ class SnapshotDamageSuite extends TidySuite with SnapshotBatches {
         // In its commit, or in its get.
         assert(Seq("CANNOT_COMMIT", "CANNOT_LOAD").exists(failure.getMessage.contains(_)), failure)
         assert(!Files.exists(harness.file(s"${version + 1}.changelog")))
-        assert(attempt(version)("bucketedRepairs") > 0)
+        // What is wrong is known to all: a snapshot made meanwhile does without the file, and then nothing is loaded anew.
+        val isRepaired = attempt(version)("bucketedRepairs") > 0
+        assert(isRepaired || manifests(harness).last > 2)
       }
       assert(contents(provider.getReadStore(version + 1)) == model)
       provider.close()
