@@ -257,9 +257,9 @@ def _check_places(arguments: argparse.Namespace, *, in_place: bool) -> None:
         )
     if not in_place and arguments.target is None:
         raise InvalidArgumentError("There is no DST: give one, or --in-place.")
-    if getattr(arguments, "undo", False) and not in_place:
-        raise InvalidArgumentError("--undo goes with --in-place, and with nothing else.")
     if getattr(arguments, "undo", False):
+        if not in_place:
+            raise InvalidArgumentError("--undo goes with --in-place, and with nothing else.")
         # Whoever gives another option expects it to count, --dry-run above all.
         others = [
             f"--{name.replace('_', '-')}"
@@ -332,6 +332,7 @@ def _session(arguments: argparse.Namespace) -> Iterator[SparkSession]:
     from bucketstate.optional import needed
 
     given = _settings(arguments.conf)
+
     needed("pyspark.sql", extra="spark", what="Moving a checkpoint")
     from pyspark.sql import SparkSession
 

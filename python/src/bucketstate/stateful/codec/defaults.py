@@ -49,7 +49,7 @@ def check_own(cls: type[Any], field: dataclasses.Field[Any]) -> None:
     kind = type(default)
     factory = f"lambda: {default!r}"
     if (is_record_instance(default) and is_mutable(default)) or (
-        isinstance(default, list | dict | set | bytearray) and not default
+        isinstance(default, _CHANGING) and not default
     ):
         factory = kind.__name__
     advice = _FACTORIES[kind_of(cls)].format(factory)
@@ -101,13 +101,6 @@ def fresh_default(field: dataclasses.Field[Any]) -> Callable[[], Any] | None:
     return partial(_copied, factory) if shared else None
 
 
-def _is_as_new(value: Any) -> bool:
-    try:
-        return repr(type(value)()) == repr(value)
-    except Exception:
-        return False
-
-
 def _copied(factory: Callable[[], Any]) -> Any:
     return deepcopy(factory())
 
@@ -148,9 +141,7 @@ def is_mutable(record: Any) -> bool:
 
 def _changing(value: Any) -> Iterator[Any]:
     """What can be changed of a value, and within it."""
-    if isinstance(value, list | dict | set | bytearray) or (
-        is_record_instance(value) and is_mutable(value)
-    ):
+    if isinstance(value, _CHANGING) or (is_record_instance(value) and is_mutable(value)):
         yield value
     if isinstance(value, dict):
         inner = [*value.keys(), *value.values()]
