@@ -64,8 +64,11 @@ private[move] final class InPlace(source: SourceQuery, partitions: Int) {
     try folder.writeNew(name, bytes)
     catch {
       case e: ConflictException =>
-        if (!folder.exists(name) || !folder.read(name).sameElements(bytes) || !isMarked) throw e
+        if (!holds(name, bytes) || !isMarked) throw e
     }
+
+  private def holds(name: String, bytes: Array[Byte]): Boolean =
+    folder.exists(name) && folder.read(name).sameElements(bytes)
 
   private def planned: OffsetEntry =
     source.offset
@@ -73,9 +76,7 @@ private[move] final class InPlace(source: SourceQuery, partitions: Int) {
       .withSettings(Map(OffsetEntry.Partitions -> partitions.toString))
 
   /** Whether the batch in the offset log is the very one that this would plan. */
-  def isPlanned: Boolean =
-    folder.exists(s"offsets/$batch") &&
-      folder.read(s"offsets/$batch").sameElements(planned.text.bytes)
+  def isPlanned: Boolean = holds(s"offsets/$batch", planned.text.bytes)
 
   /** What is said of operators without keys stays: Spark records the number of the query's start, and they have one. */
   def metadata(): Unit = source.operators.foreach { operator =>

@@ -36,7 +36,7 @@ private[move] final case class InPlaceMark(batch: Long, partitions: Int, token: 
   def stateIn(logs: QueryLogs): InPlaceState = {
     val planned = logs.offsets
     if (planned.lastOption.contains(batch - 1)) InPlaceState.Unplanned
-    else if (!InPlaceMark.isRewrite(logs, batch)) InPlaceState.Stale
+    else if (!logs.changesPartitions(batch)) InPlaceState.Stale
     else if (logs.commits.contains(batch)) InPlaceState.Committed
     else if (planned.lastOption.contains(batch)) InPlaceState.Planned
     else InPlaceState.Stale
@@ -64,15 +64,6 @@ private[move] object InPlaceMark {
       json.path("partitions").asInt,
       json.path("token").asText
     )
-  }
-
-  /** Whether a batch is no batch of the query's: no other has another number of partitions than the one before. */
-  def isRewrite(logs: QueryLogs, batch: Long): Boolean = {
-    val planned = logs.offsets
-    planned.contains(batch) && planned.contains(batch - 1) && {
-      val both = Seq(batch - 1, batch).flatMap(logs.offset(_).partitions)
-      both.size == 2 && both.distinct.size == 2
-    }
   }
 }
 

@@ -95,7 +95,7 @@ private[move] final class Undoing(spark: SparkSession, checkpoint: String, clock
   /** The batch of a rewrite that is the last thing that happened to the checkpoint. */
   private def committed(folder: QueryFolder, logs: QueryLogs): Long = {
     val planned = logs.offsets
-    planned.filter(InPlaceMark.isRewrite(logs, _)).lastOption match {
+    planned.filter(logs.changesPartitions).lastOption match {
       case Some(batch) if planned.last == batch && logs.commits.lastOption.contains(batch) => batch
       case Some(batch) if planned.last > batch                                             =>
         throw new InvalidException(

@@ -14,22 +14,31 @@ private[bucketstate] final class QueryLogs(val folder: QueryFolder) {
     OffsetEntry(batch, parsed(s"offsets/$batch", s"offset log of batch $batch"))
 
   /**
+   * Whether a batch was planned in another number of partitions than the one before: then it is no batch of the query's, but
+   * a rewrite in place, or a repartition of Spark's.
+   */
+  def changesPartitions(batch: Long): Boolean = {
+    val planned = offsets
+    planned.contains(batch) && planned.contains(batch - 1) && {
+      val both = Seq(batch - 1, batch).flatMap(offset(_).partitions)
+      both.size == 2 && both.distinct.size == 2
+    }
+  }
+
+  /**
    * A batch that was planned in another number of partitions than the one before, and not committed: a rewrite in place, or a
    * repartition of Spark's, that was begun. No query runs it.
    */
   def abandoned: Option[Abandoned] = {
     val (planned, committed) = (offsets, commits)
-    planned.takeRight(2) match {
-      case Seq(before, batch) if before == batch - 1 && committed.lastOption.exists(_ < batch) =>
+    planned.lastOption
+      .filter(batch => committed.lastOption.exists(_ < batch) && changesPartitions(batch))
+      .map { batch =>
         val entry = offset(batch)
-        val both = Seq(offset(before), entry).flatMap(_.partitions)
-        Option.when(both.size == 2 && both.distinct.size == 2) {
-          // Spark's commits batches that have failed, so that its own, a copy of the last good one, comes after them.
-          val copied = planned.init.reverseIterator.find(n => entry.isCopyOf(offset(n)))
-          Abandoned(batch, copied.fold(Set.empty[Long])(n => committed.filter(_ > n).toSet))
-        }
-      case _ => None
-    }
+        // Spark's commits batches that have failed, so that its own, a copy of the last good one, comes after them.
+        val copied = planned.init.reverseIterator.find(n => entry.isCopyOf(offset(n)))
+        Abandoned(batch, copied.fold(Set.empty[Long])(n => committed.filter(_ > n).toSet))
+      }
   }
 
   def commit(batch: Long): CommitEntry =
