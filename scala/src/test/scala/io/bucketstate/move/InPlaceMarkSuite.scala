@@ -1,15 +1,11 @@
 package io.bucketstate.move
 
-import java.nio.file.{Files, Path}
+import java.nio.file.Files
 
-import org.apache.hadoop.{fs => hadoop}
-import org.apache.spark.sql.SparkSession
-import org.apache.spark.sql.execution.streaming.state.{SparkSessions, StoreMaintenance}
 import org.apache.spark.sql.functions.{count, lit}
 
 import io.bucketstate.Checkpoints
 import io.bucketstate.error.InvalidException
-import io.bucketstate.move.log.QueryFolder
 import io.bucketstate.move.read.SourceQuery
 import io.bucketstate.testkit.TidySuite
 
@@ -69,31 +65,5 @@ class InPlaceMarkSuite extends TidySuite with CountsToMove {
       Checkpoints.undo(spark, source.toString)
       assert(withoutSums(source) == before)
     }
-  }
-
-  /** Hadoop's sums beside files go where one is replaced. */
-  private def withoutSums(root: Path): Map[String, Seq[Byte]] =
-    tree(root).filterNot { case (name, _) => name.endsWith(".crc") }
-
-  /** A key by batch. */
-  private def keyByBatch(spark: SparkSession, checkpoint: Path, batches: Int): Unit = {
-    import spark.implicits._
-    val input = memoryStream[Long](spark)
-    // What a source had is asked for again at a restart.
-    val done = inFolder(spark, checkpoint)(_.numbers("commits")).size
-    (0 until done).foreach(b => input.addData(b.toLong))
-    val query = updates(input.toDF().groupBy("value").agg(count(lit(1))), checkpoint)
-    try (done until batches).foreach(b => addAndWait(input, query, Seq(b.toLong)))
-    finally query.stop()
-    // What Spark still deletes beside the batches would change the source.
-    StoreMaintenance.stop()
-  }
-
-  private def inFolder[A](spark: SparkSession, checkpoint: Path)(body: QueryFolder => A): A = {
-    val path = new hadoop.Path(checkpoint.toString)
-    val folder =
-      new QueryFolder(path, SparkSessions.hadoopConf(spark), Publishing.objectStores(spark))
-    try body(folder)
-    finally folder.close()
   }
 }

@@ -2,9 +2,7 @@ package io.bucketstate.move
 
 import java.nio.file.{Files, Path, Paths}
 
-import org.apache.hadoop.{fs => hadoop}
 import org.apache.spark.sql.SparkSession
-import org.apache.spark.sql.execution.streaming.state.{SparkSessions, StoreMaintenance}
 import org.apache.spark.sql.functions.{count, lit}
 
 import io.bucketstate.Checkpoints
@@ -28,9 +26,9 @@ class MoveRacesSuite extends TidySuite with CountsToMove {
       "spark.sql.streaming.stateStore.bucketed.snapshot.maxVersions" -> "1"
     ) { (spark, folder) =>
       val source = folder.resolve("source")
-      run(spark, source, batches = next)
+      keyByBatch(spark, source, batches = next)
       val plan = Checkpoints.plan(spark, inPlace(source, 3))
-      run(spark, source, batches = 8)
+      keyByBatch(spark, source, batches = 8)
       // The query had a batch of the rewrite's number, whose entry is deleted and whose snapshot is there.
       assert(!Files.exists(source.resolve(s"offsets/$next")))
       val before = tree(source)
@@ -42,7 +40,7 @@ class MoveRacesSuite extends TidySuite with CountsToMove {
           before.filterNot { case (name, _) => name.contains("/runs/") }
       )
       assert(before.forall { case (name, bytes) => tree(source).get(name).contains(bytes) })
-      run(spark, source, batches = 9)
+      keyByBatch(spark, source, batches = 9)
     }
   }
 
@@ -96,7 +94,7 @@ class MoveRacesSuite extends TidySuite with CountsToMove {
     assume(HasChecks)
     faulty { (spark, source, script) =>
       script.beforeNext(s"publish $next") {
-        InPlaceMark(next.toLong, 3, "another").write(folderOf(spark, source), 0L)
+        inFolder(spark, source)(InPlaceMark(next.toLong, 3, "another").write(_, 0L))
       }
       val refused = intercept[ConflictException] {
         Checkpoints.plan(spark, inPlace(source, 3)).run()
@@ -201,28 +199,4 @@ class MoveRacesSuite extends TidySuite with CountsToMove {
       .read()
       .stores
       .map(_.kept)
-
-  /** Batches of a key each. */
-  private def run(spark: SparkSession, checkpoint: Path, batches: Int): Unit = {
-    import spark.implicits._
-    val input = memoryStream[Long](spark)
-    val commits = folderOf(spark, checkpoint).numbers("commits")
-    val done = commits.lastOption.fold(0)(_.toInt + 1)
-    // What a source had is asked for again at a restart.
-    (0 until done).foreach(b => input.addData(b.toLong))
-    val query = updates(input.toDF().groupBy("value").agg(count(lit(1))), checkpoint)
-    try (done until batches).foreach(b => addAndWait(input, query, Seq(b.toLong)))
-    finally query.stop()
-    StoreMaintenance.stop()
-  }
-
-  private def folderOf(spark: SparkSession, checkpoint: Path) = new log.QueryFolder(
-    new hadoop.Path(checkpoint.toString),
-    SparkSessions.hadoopConf(spark),
-    Set.empty
-  )
-
-  /** Hadoop's sums beside files go where one is replaced. */
-  private def withoutSums(root: Path): Map[String, Seq[Byte]] =
-    tree(root).filterNot { case (name, _) => name.endsWith(".crc") }
 }

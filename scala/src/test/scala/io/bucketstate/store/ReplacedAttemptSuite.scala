@@ -1,5 +1,6 @@
 package io.bucketstate.store
 
+import java.nio.file.Path
 import java.time.Instant
 
 import io.bucketstate.checkpoint.io.{Attempt, CheckpointFiles, FileStore, ManifestName}
@@ -23,13 +24,17 @@ class ReplacedAttemptSuite extends TidySuite {
 
   private def second(n: Int): Instant = Instant.ofEpochSecond(n.toLong)
 
+  /** A store whose keys expire by the clock. */
+  private def aging(folder: Path, clock: SetClock): StoreHarness = {
+    val expiry = Expiry(10L, Some(100L), byProcessingTime = true)
+    new StoreHarness(new MemoryFileStore, folder, Some(expiry), clock)
+  }
+
   for (late <- Seq(false, true))
     test(s"keys are counted by the times that the files have, replaced by a later attempt: $late") {
       TempFolder.use { folder =>
         val clock = new SetClock(Instant.ofEpochSecond(1000))
-        val expiry = Expiry(10L, Some(100L), byProcessingTime = true)
-        val files = new MemoryFileStore
-        val harness = new StoreHarness(files, folder, Some(expiry), clock)
+        val harness = aging(folder, clock)
         val first = harness.open(withIds = false)
         batch(first, 0)("a" -> Some("1"))
         clock.set(second(1050))
@@ -66,9 +71,7 @@ class ReplacedAttemptSuite extends TidySuite {
   test("keys are counted by what the files have where the next version said that none are left") {
     TempFolder.use { folder =>
       val clock = new SetClock(second(1000))
-      val expiry = Expiry(10L, Some(100L), byProcessingTime = true)
-      val files = new MemoryFileStore
-      val harness = new StoreHarness(files, folder, Some(expiry), clock)
+      val harness = aging(folder, clock)
       val first = harness.open(withIds = false)
       batch(first, 0)("a" -> Some("1"))
       clock.set(second(1050))
