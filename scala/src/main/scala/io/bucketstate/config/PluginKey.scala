@@ -28,8 +28,9 @@ object PluginKey {
     "jvmWarmUp",
     ConfigType.Millis(0L, 60000L),
     "2000",
-    "How much processor time each process that runs tasks spends on a small store of its own while Spark starts, in " +
-      "milliseconds, so that the first batch finds the classes of a store loaded and in part compiled. 0 turns it off."
+    "How much processor time each executor spends on a small store of its own while Spark starts, in milliseconds, so " +
+      "that the first batch finds the classes of a store loaded and in part compiled. 0 turns it off. In local mode, " +
+      "where driver and executor are one process, it is off unless this is set."
   )
   val Tab: ConfigKey = key(
     "ui.enabled",

@@ -43,9 +43,10 @@ private[plugin] final class ExecutorSide(provider: String, makeProvider: () => S
           tell(context, metrics)
         }
       )
-      if (settings.warmUpMs > 0 && context.conf.get(TurnedOn.Provider, "") == provider) {
+      val warmUpMs = settings.warmUpMs(inDriver = context.executorID == Driver)
+      if (warmUpMs > 0 && context.conf.get(TurnedOn.Provider, "") == provider) {
         val hadoopConf = HadoopOfSpark.conf(context.conf)
-        warming = Some(new JvmWarmUp(makeProvider, context.conf, hadoopConf, settings.warmUpMs))
+        warming = Some(new JvmWarmUp(makeProvider, context.conf, hadoopConf, warmUpMs))
         warming.foreach(_.start())
       }
     }
@@ -88,4 +89,7 @@ private[plugin] final class ExecutorSide(provider: String, makeProvider: () => S
 
 private object ExecutorSide {
   private val log = LoggerFactory.getLogger(classOf[ExecutorSide])
+
+  /** What Spark calls the executor of a driver that runs tasks itself. */
+  private final val Driver = "driver"
 }

@@ -9,10 +9,20 @@ import io.bucketstate.error.InvalidException
 private[plugin] final case class PluginSettings(
     series: String,
     intervalMs: Long,
-    warmUpMs: Long,
+    warmUpIfSetMs: Option[Long],
     hasTab: Boolean,
     logIntervalMs: Long
-)
+) {
+
+  /**
+   * Processor time for the warm-up.
+   *
+   * @param inDriver whether this process is the driver, too, as in local mode: there Spark's own start needs the
+   *                 processors, and a warm-up beside it has the first batch done later
+   */
+  def warmUpMs(inDriver: Boolean): Long =
+    warmUpIfSetMs.getOrElse(if (inDriver) 0L else PluginKey.JvmWarmUp.default.toLong)
+}
 
 private[plugin] object PluginSettings {
 
@@ -34,7 +44,7 @@ private[plugin] object PluginSettings {
     PluginSettings(
       StoreConfig.word(settings, PluginKey.Series),
       StoreConfig.whole(settings, PluginKey.Interval),
-      StoreConfig.whole(settings, PluginKey.JvmWarmUp),
+      Option.when(settings.contains(PluginKey.JvmWarmUp.key))(StoreConfig.whole(settings, PluginKey.JvmWarmUp)),
       StoreConfig.word(settings, PluginKey.Tab) == "true",
       StoreConfig.whole(settings, PluginKey.LogInterval)
     )

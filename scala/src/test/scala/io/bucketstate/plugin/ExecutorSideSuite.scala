@@ -1,5 +1,6 @@
 package io.bucketstate.plugin
 
+import java.util.concurrent.CountDownLatch
 import java.util.concurrent.atomic.AtomicInteger
 import java.util.{Collections, Map => JMap}
 
@@ -12,7 +13,7 @@ import org.scalatest.time.{Millis, Seconds, Span}
 
 import io.bucketstate.config.PluginKey
 import io.bucketstate.plugin.status.{KnownQueries, StatusJson}
-import io.bucketstate.testkit.{TidySuite, Warnings}
+import io.bucketstate.testkit.{LeftOvers, TidySuite, Warnings}
 
 /** The executor's part of the plugin, without Spark. */
 class ExecutorSideSuite extends TidySuite with Eventually {
@@ -39,23 +40,52 @@ class ExecutorSideSuite extends TidySuite with Eventually {
       assert(warnings.size == 1)
       assert(warnings.head.startsWith("The driver was not told"))
     }
+
+  for (
+    (executor, set, isWarmed) <- Seq(
+      ("1", None, true),
+      ("1", Some("0"), false),
+      ("driver", None, false),
+      ("driver", Some("2000"), true)
+    )
+  )
+    test(s"executor $executor with jvmWarmUp ${set.getOrElse("not set")} is warmed up: $isWarmed") {
+      val context = new Told(executor)
+      context.conf.set(TurnedOn.Provider, "ours")
+      set.foreach(context.conf.set(PluginKey.JvmWarmUp.key, _))
+      val enough = new CountDownLatch(1)
+      val side = new ExecutorSide("ours", () => { enough.await(); fail("not made, but seen") })
+      Warnings.during("io.bucketstate") {
+        side.init(context, Collections.emptyMap())
+        try assert(LeftOvers.threads.exists(_.endsWith("warm-up")) == isWarmed)
+        finally {
+          enough.countDown()
+          side.shutdown()
+        }
+        eventually(assert(!LeftOvers.threads.exists(_.endsWith("warm-up"))))
+      }
+    }
 }
 
 private object ExecutorSideSuite {
   private val Nothing = KnownQueries(Map.empty, Set.empty, hasPartitions = false)
 
+  /** An executor whose driver takes what it is told. */
+  private class Told(executor: String) extends PluginContext {
+    override def ask(message: Object): Object = StatusJson.write(Nothing)
+    override def send(message: Object): Unit = ()
+    override def metricRegistry: MetricRegistry = new MetricRegistry
+    override val conf: SparkConf = new SparkConf(false).set(PluginKey.Interval.key, "100")
+    override def executorID: String = executor
+    override def hostname: String = "here"
+    override def resources: JMap[String, ResourceInformation] = Collections.emptyMap()
+  }
+
   /** A driver that cannot be asked at first. */
-  private final class Failing(failure: Throwable, times: Int) extends PluginContext {
+  private final class Failing(failure: Throwable, times: Int) extends Told("1") {
     val asked: AtomicInteger = new AtomicInteger
 
     override def ask(message: Object): Object =
-      if (asked.incrementAndGet() <= times) throw failure else StatusJson.write(Nothing)
-
-    override def send(message: Object): Unit = ()
-    override def metricRegistry: MetricRegistry = new MetricRegistry
-    override def conf: SparkConf = new SparkConf(false).set(PluginKey.Interval.key, "100")
-    override def executorID: String = "1"
-    override def hostname: String = "here"
-    override def resources: JMap[String, ResourceInformation] = Collections.emptyMap()
+      if (asked.incrementAndGet() <= times) throw failure else super.ask(message)
   }
 }

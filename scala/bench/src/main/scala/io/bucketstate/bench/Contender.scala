@@ -112,10 +112,13 @@ object Contender {
 
   val bucketed: Contender = Contender("bucketed", "io.bucketstate.BucketedStateStoreProvider")
 
-  /** The same in an application with the plugin, which warms processes up: of use where there is a query. */
+  /** The same in an application with the plugin, which warms the process up as it does executors: of use where there is a query. */
   val withPlugin: Contender = bucketed.copy(
     name = "bucketed-plugin",
-    settings = Map("spark.plugins" -> "io.bucketstate.BucketstatePlugin")
+    settings = Map(
+      "spark.plugins" -> "io.bucketstate.BucketstatePlugin",
+      "spark.bucketstate.jvmWarmUp" -> "2000"
+    )
   )
 
   /** The same with its second engine, to be held against `rocksdb`. */

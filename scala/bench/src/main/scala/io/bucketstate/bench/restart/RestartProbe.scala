@@ -14,7 +14,6 @@ import org.apache.spark.io.LZ4CompressionCodec
 import org.apache.spark.sql.execution.streaming.checkpointing.CheckpointFileManager
 import org.rocksdb.RocksDB
 
-import io.bucketstate.BucketstatePlugin
 import io.bucketstate.config.ConfigKey
 
 /** A checkpoint: the version of its newest snapshot, and what the latest versions took in the folder. */
@@ -144,7 +143,7 @@ private final class RestartProbe(options: BenchOptions, folder: Path) {
       case RestartCondition.Bare       => restart(snapshot, tail)
       case RestartCondition.InSpark    => RanSpark()(restart(snapshot, tail))
       case RestartCondition.WithPlugin =>
-        RanSpark("spark.plugins" -> classOf[BucketstatePlugin].getName)(restart(snapshot, tail))
+        RanSpark(Contender.withPlugin.settings.toSeq: _*)(restart(snapshot, tail))
     }
 
   private def restart(snapshot: Long, tail: Int): RestartSample = {
