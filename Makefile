@@ -27,8 +27,7 @@ VERSION := $(shell cat VERSION)
 venv_of = $(if $(filter $(1),$(NEWEST)),.venv,.venvs/$(1))
 VENV := $(call venv_of,$(SPARK))
 VENV_STAMP := .stamps/venv-$(SPARK)
-BIN := $(VENV)/bin
-PY := $(BIN)/python
+PY := $(VENV)/bin/python
 JARS := python/src/bucketstate/jars
 jar_of = $(JARS)/bucketstate-spark-$(1)_2.13-$(VERSION).jar
 JAR := $(call jar_of,$(SPARK))
@@ -100,22 +99,22 @@ suite: .stamps/tools ## run one Scala suite in an sbt that stays, in seconds (NA
 quick-stop: ## end the sbt that stays
 	@scripts/kept-sbt stop
 
-format: $(VENV_STAMP) ## rewrite the sources in the project's format
+format: .stamps/venv-$(NEWEST) ## rewrite the sources in the project's format
 	SPARK=4.2 scripts/sbt scalafixAll scalafmtAll
 	SPARK=4.3 scripts/sbt core/Compile/scalafix core/scalafmtAll
 	SPARK=4.1 scripts/sbt core/Compile/scalafix core/scalafmtAll conformance/Test/scalafix conformance/scalafmtAll
 	SPARK=4.0 scripts/sbt core/Compile/scalafix core/scalafmtAll conformance/Test/scalafix conformance/scalafmtAll
-	$(BIN)/ruff check --config python/pyproject.toml --fix $(PY_ROOMS)
-	$(BIN)/ruff format --config python/pyproject.toml $(PY_ROOMS)
+	.venv/bin/ruff check --config python/pyproject.toml --fix $(PY_ROOMS)
+	.venv/bin/ruff format --config python/pyproject.toml $(PY_ROOMS)
 
 lint: lint-python lint-scala ## check formatting, imports and types in both languages
 
-ruff: $(VENV_STAMP)
-	$(BIN)/ruff check --config python/pyproject.toml $(PY_ROOMS)
-	$(BIN)/ruff format --config python/pyproject.toml --check $(PY_ROOMS)
+ruff: .stamps/venv-$(NEWEST)
+	.venv/bin/ruff check --config python/pyproject.toml $(PY_ROOMS)
+	.venv/bin/ruff format --config python/pyproject.toml --check $(PY_ROOMS)
 
 lint-python: ruff
-	$(BIN)/mypy --config-file python/pyproject.toml $(PY_ROOMS)
+	.venv/bin/mypy --config-file python/pyproject.toml $(PY_ROOMS)
 
 # One sbt for all, because only one may work in a folder, and each has to start and load the build.
 # Compiled first, because scalafix compiles without -Werror, and what it compiled would be compiled again by the next.
@@ -387,11 +386,21 @@ clean: ## remove everything that was built; the next run sets up again
 # With the extra that `dev` names: pip takes pyspark[connect] for a package of its own, and without its version here it
 # fetches every newer Spark, 450 MB each, before it comes to this one. Bytecode is made of what is imported, when it is:
 # that of all packages takes a third of the time.
-.stamps/venv-%: python/pyproject.toml .stamps/tools
-	@echo "Setting up $(call venv_of,$*) with $(PYTHON) and Spark $(PYSPARK_$*) (once; Spark alone is about 450 MB)..."
-	@"$(PYTHON)" -m venv $(call venv_of,$*)
-	@$(call venv_of,$*)/bin/python -m pip install --disable-pip-version-check --no-compile \
-	  -e 'python[demo,docs,dev]' 'pyspark[connect]==$(PYSPARK_$*)'
+INSTALL := -m pip install --disable-pip-version-check --no-compile
+.stamps/venv-$(NEWEST): python/pyproject.toml .stamps/tools
+	@echo "Setting up .venv with $(PYTHON) and Spark $(PYSPARK_$(NEWEST)) (once; Spark alone is about 450 MB)..."
+	@"$(PYTHON)" -m venv .venv
+	@.venv/bin/python $(INSTALL) -e 'python[demo,docs,dev]' 'pyspark[connect]==$(PYSPARK_$(NEWEST))'
+	@touch $@
+
+# The others have a Spark of their own, which comes first, and all else from there: pip takes a minute and a half of
+# processor time for those packages. The wheel that it makes of Spark is thrown away, so it is not compressed.
+.stamps/venv-%: .stamps/venv-$(NEWEST)
+	@echo "Setting up .venvs/$* with Spark $(PYSPARK_$*) (once; about 450 MB)..."
+	@"$(PYTHON)" -m venv .venvs/$*
+	@.venvs/$*/bin/python $(INSTALL) --no-deps -e python 'pyspark==$(PYSPARK_$*)' \
+	  --config-settings=--build-option=--compression=stored
+	@.venvs/$*/bin/python -m scripts.shared_packages .venv
 	@touch $@
 
 # Spark 4.3 is compiled against the jars of its pyspark.
