@@ -88,6 +88,31 @@ def test_a_batch_without_state() -> None:
     assert frame["watermark"].tolist() == [None]
 
 
+@pytest.mark.parametrize("watermark", ["+56123-01-01T00:00:00.000Z", "5000-01-01T00:00:00.000Z"])
+def test_a_watermark_that_no_time_of_pandas_holds_is_missing(
+    tmp_path: Path, watermark: str
+) -> None:
+    """Milliseconds that were taken for seconds are such: what else came is told all the same."""
+    far = progress(0) | {"eventTime": {"watermark": watermark}}
+    recorder = Recorder.of([far, progress(1)])
+    frame = recorder.to_pandas()
+    assert frame["watermark"].isna().tolist() == [True, False]
+    assert frame["watermark"].dtype == "datetime64[ns, UTC]"
+    assert "flights" in recorder._repr_html_()
+    path = tmp_path / "progress.parquet"
+    recorder.save(path)
+    assert pd.read_parquet(path)["watermark"].isna().tolist() == [True, False]
+    assert Recorder.read(path).progress == recorder.progress
+
+
+@pytest.mark.parametrize("values", [{"eventTime": {"watermark": "x"}}, {"batchId": None}])
+def test_what_has_no_row_is_not_saved(tmp_path: Path, values: dict[str, Any]) -> None:
+    recorder = Recorder.of([progress(0) | values])
+    with pytest.raises(BucketstateError, match=r"progress\.parquet cannot be written: "):
+        recorder.save(tmp_path / "progress.parquet")
+    assert not list(tmp_path.iterdir())
+
+
 def test_it_shows_how_much_it_has() -> None:
     assert repr(recorded()) == "<Recorder: 3 progresses>"
     assert repr(Recorder("flights")) == "<Recorder of 'flights': 0 progresses>"

@@ -483,6 +483,13 @@ def test_malformed_progress_is_refused(
     assert not output.exists()
 
 
+def test_a_watermark_that_no_time_of_pandas_holds(built: Built) -> None:
+    far = {"eventTime": {"watermark": "+56123-01-01T00:00:00.000Z"}}
+    file = built.root.parent / "progress.parquet"
+    Recorder.of(one | far for one in batches(8)).save(file)
+    assert "What Spark reported of 8 batches" in page(built.root, progress=file).text
+
+
 @pytest.mark.parametrize("zone", ["", "+02:00"])
 def test_a_time_without_a_zone_is_in_utc(built: Built, zone: str) -> None:
     """Spark writes all of them with the zone Z, also where it is left out."""

@@ -137,7 +137,7 @@ class Recorder(StreamingQueryListener):
     def to_pandas(self) -> pd.DataFrame:
         """One row for each progress.
 
-        Batch, rows and watermark; `batch_ms` and, as `phase_<name>`, the milliseconds of the
+        Batch, rows and watermark, which is missing beyond the times of pandas; `batch_ms` and, as `phase_<name>`, the milliseconds of the
         batch's phases; of the state, added up over the operators, rows, bytes of memory and
         milliseconds; and each metric that the state store reports, under its own name.
         """
@@ -173,9 +173,9 @@ class Recorder(StreamingQueryListener):
             )
         # Once for both: a query that runs adds to them at any time.
         kept = self.progress
-        frame = _rows(kept)
-        frame["progress"] = [json.dumps(p) for p in kept]
         try:
+            frame = _rows(kept)
+            frame["progress"] = [json.dumps(p) for p in kept]
             # A link stays one. Who is stopped here keeps the file that was there before.
             target = Path(os.path.realpath(path))
             temporary = target.with_name(f".{uuid.uuid4()}.tmp")
@@ -186,7 +186,7 @@ class Recorder(StreamingQueryListener):
                 with suppress(OSError):
                     temporary.unlink()
                 raise
-        except (OSError, UnicodeError) as error:
+        except (OSError, KeyError, TypeError, ValueError) as error:
             raise BucketstateError(f"{path} cannot be written: {error}.") from error
         _log.info("saved %d progresses in %s", len(kept), path)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC
 from typing import Any, TypeVar
@@ -22,6 +23,9 @@ _IDENTITY = ("id", "runId", "batchId", "timestamp")
 _FAR = 2**63
 """Spark's numbers are below it: they are Java's longs."""
 
+_FIVE_DIGITS = re.compile(r"\+[0-9]{5,}(-[0-9]{2}){2}T[0-9]{2}(:[0-9]{2}){2}\.[0-9]{3}Z")
+"""A time as Spark writes it of a year past 9999, which pandas does not read as one."""
+
 _STATE = {
     "state_rows": "numRowsTotal",
     "state_rows_updated": "numRowsUpdated",
@@ -41,7 +45,6 @@ def batch_row(progress: Progress) -> dict[str, Any]:
     durations = {k: number(v) for k, v in part(progress, "durationMs").items() if v is not None}
     if progress["batchId"] is None:
         raise ValueError("batchId is null")
-    watermark = part(progress, "eventTime").get("watermark")
     row = {
         "name": progress.get("name"),
         "query_id": progress["id"],
@@ -50,7 +53,7 @@ def batch_row(progress: Progress) -> dict[str, Any]:
         # One that is out of its range would make the column one of objects.
         "at": _time(progress["timestamp"]).as_unit("ns"),
         "input_rows": number(progress.get("numInputRows")),
-        "watermark": None if watermark is None else _time(watermark),
+        "watermark": _watermark(part(progress, "eventTime").get("watermark")),
         "batch_ms": durations.pop("triggerExecution", None),
     }
     phases = {f"{PHASE}{name}": time for name, time in durations.items()}
@@ -109,6 +112,19 @@ def number(value: Any) -> float:
     if not isinstance(value, int | float) or not -_FAR < value < _FAR:
         raise ValueError(f"{value!r:.50} stands where a number does")
     return value
+
+
+def _watermark(text: Any) -> pd.Timestamp | None:
+    """None also for one that is out of pandas' range. ValueError for what is no time.
+
+    Events have such times where milliseconds were taken for seconds, and the query runs on.
+    """
+    if text is None or (isinstance(text, str) and _FIVE_DIGITS.fullmatch(text)):
+        return None
+    try:
+        return _time(text).as_unit("ns")
+    except pd.errors.OutOfBoundsDatetime:
+        return None
 
 
 def _time(text: Any) -> pd.Timestamp:
