@@ -15,6 +15,8 @@ from rich.console import Console
 from bucketstate.doctor import of_progress
 from bucketstate.errors import BucketstateError, InvalidArgumentError
 from bucketstate.progress import Panel, Recorder
+from bucketstate.progress import recorder as recorder_module
+from bucketstate.progress.rows import batch_row
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -274,6 +276,40 @@ def test_the_live_panel_follows() -> None:
     assert sum(line.count("flights") for line in last.splitlines()) == 8
     recorder.add(progress(12))
     assert console.export_text() == ""
+
+
+def test_a_panel_makes_rows_of_what_it_shows_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Spark waits for its listeners: an update must not take longer with every batch."""
+    made = 0
+
+    def counted(progress: dict[str, Any]) -> dict[str, Any]:
+        nonlocal made
+        made += 1
+        return batch_row(progress)
+
+    runs = ("first", "second")
+    recorder = Recorder.of(progress(n % 60) | {"runId": runs[n % 2]} for n in range(1000))
+    monkeypatch.setattr(recorder_module, "batch_row", counted)
+    panel = Panel(recorder, Console(record=True, width=120))
+    made = 0
+    panel.update()
+    assert made == 8 * len(runs)
+    made = 0
+    recorder._repr_html_()
+    assert made == 8 * len(runs)
+
+
+def test_a_panel_shows_no_more_than_is_kept() -> None:
+    recorder = Recorder(limit=5)
+    for n in range(20):
+        recorder.add(progress(n) | {"runId": "first" if n < 17 else "second"})
+    panel = Panel(recorder)
+    (numbers,) = (c for c in panel.table().columns if c.header == "batch")
+    assert list(map(str, numbers.cells)) == ["15", "16", "17", "18", "19"]
+    for n in range(20, 23):
+        recorder.add(progress(n) | {"runId": "second"})
+    (numbers,) = (c for c in panel.table().columns if c.header == "batch")
+    assert list(map(str, numbers.cells)) == ["18", "19", "20", "21", "22"]
 
 
 def test_the_name_of_a_query_is_text_in_the_panel() -> None:

@@ -56,4 +56,4 @@ class NotebookPanel:
             self._handle.update(self._drawn())
 
     def _drawn(self) -> Any:
-        return self._ipython.HTML(html_of(self._source.to_pandas()))
+        return self._ipython.HTML(html_of(self._source.newest()))

@@ -10,9 +10,8 @@ from bucketstate.notebook import table
 from bucketstate.optional import needed
 from bucketstate.optional import pandas as pd
 
-_BATCHES = 8
-"""Rows of a query that are shown, the newest."""
-
+BATCHES = 8
+"""Rows of a query's run that are shown, the newest."""
 
 _TITLE = "streaming queries"
 _FIGURES = (
@@ -39,7 +38,8 @@ class Drawn(Protocol):
 class Source(Protocol):
     """Where a panel's batches come from: a `Recorder`."""
 
-    def to_pandas(self) -> pd.DataFrame: ...
+    def newest(self) -> pd.DataFrame:
+        """The rows of `Recorder.to_pandas`, of the newest `BATCHES` of each run alone."""
 
     def attach(self, panel: Drawn) -> None:
         """From now on, the panel is updated with each progress."""
@@ -102,7 +102,7 @@ class Panel:
         found.add_column("query")
         for name in _FIGURES:
             found.add_column(name, justify="right")
-        runs = list(_runs(self._source.to_pandas()))
+        runs = list(_runs(self._source.newest()))
         if not runs:
             found.caption = _NOTHING_YET
         for rows in runs:
@@ -114,18 +114,18 @@ class Panel:
 
 
 def html_of(frame: pd.DataFrame) -> str:
-    """The rows of `Recorder.to_pandas` as the panel has them, for a notebook."""
+    """The rows of a source as the panel has them, for a notebook."""
     rows = [row for run in _runs(frame) for row in run]
     note = "" if rows else _NOTHING_YET
     return table(_TITLE, ["query", *_FIGURES], rows, note, right=_FIGURES)
 
 
 def _runs(frame: pd.DataFrame) -> Iterator[list[list[str]]]:
-    """The newest batches of each run of a query, as cells."""
+    """The batches of each run of a query, as cells."""
     if frame.empty:
         return
     for _, batches in frame.groupby("run_id", sort=False):
-        yield [_cells(row) for _, row in batches.tail(_BATCHES).iterrows()]
+        yield [_cells(row) for _, row in batches.iterrows()]
 
 
 def _cells(row: pd.Series[Any]) -> list[str]:

@@ -19,7 +19,7 @@ import pyarrow.parquet as pq
 from bucketstate.errors import BucketstateError, InvalidArgumentError
 from bucketstate.optional import pandas as pd
 from bucketstate.progress.live import NotebookPanel, in_notebook
-from bucketstate.progress.panel import Drawn, Panel, html_of
+from bucketstate.progress.panel import BATCHES, Drawn, Panel, html_of
 from bucketstate.progress.plot import figure
 from bucketstate.progress.rows import Progress, batch_row, state_cells
 
@@ -71,6 +71,8 @@ class Recorder(StreamingQueryListener):
         self._name = name
         self._lock = threading.Lock()
         self._kept: deque[Progress] = deque(maxlen=limit)
+        self._newest: dict[str, deque[Progress]] = {}
+        """By run, what a panel shows: it is drawn with each progress, however many are kept."""
         self._panels: list[Drawn] = []
 
     def __repr__(self) -> str:
@@ -123,10 +125,23 @@ class Recorder(StreamingQueryListener):
         if self._name is not None and found.get("name") != self._name:
             return
         with self._lock:
+            if len(self._kept) == self._kept.maxlen:
+                self._forget(self._kept[0])
             self._kept.append(found)
+            of_run = self._newest.setdefault(str(found["runId"]), deque(maxlen=BATCHES))
+            of_run.append(found)
             panels = list(self._panels)
         for panel in panels:
             panel.update()
+
+    def _forget(self, oldest: Progress) -> None:
+        """Makes room for another where the number of those that are kept is limited."""
+        run = str(oldest["runId"])
+        of_run = self._newest[run]
+        if of_run[0] is oldest:
+            of_run.popleft()
+        if not of_run:
+            del self._newest[run]
 
     @property
     def progress(self) -> list[Progress]:
@@ -142,6 +157,12 @@ class Recorder(StreamingQueryListener):
         milliseconds; and each metric that the state store reports, under its own name.
         """
         return _rows(self.progress)
+
+    def newest(self) -> pd.DataFrame:
+        """The rows of `to_pandas` that a panel shows: the newest few of each run of a query."""
+        with self._lock:
+            shown = [one for of_run in self._newest.values() for one in of_run]
+        return _rows(shown)
 
     def operators_to_pandas(self) -> pd.DataFrame:
         """One row for each progress and stateful operator: its state and its store's metrics."""
@@ -211,7 +232,7 @@ class Recorder(StreamingQueryListener):
         return NotebookPanel(self) if in_notebook() else Panel(self)
 
     def _repr_html_(self) -> str:
-        return html_of(self.to_pandas())
+        return html_of(self.newest())
 
     def attach(self, panel: Drawn) -> None:
         """From now on, the panel is updated with each progress."""
