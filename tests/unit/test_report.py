@@ -24,7 +24,7 @@ from bucketstate.report import write_report
 from bucketstate.report.material import _batches
 from tests.docs import DOCS, run_blocks
 from tests.kit.aging import Aging
-from tests.kit.checkpoints import NEVER, Built
+from tests.kit.checkpoints import NEVER, Built, Times
 from tests.kit.pages import Page
 from tests.unit.checkpoint import test_variables
 from tests.unit.checkpoint.test_state import grown, rewrite
@@ -157,6 +157,52 @@ def test_times_of_keys(tmp_path: Path) -> None:
         "Keys are of 1970-01-01 01:00:00 to 1970-01-01 05:00:00; what is before "
         "1970-01-01 01:00:00 has expired; 1 keys never expire."
     )
+
+
+class Uneven(Aging):
+    """Each partition has a horizon of its own: 0 is none."""
+
+    horizons = (0, 0)
+
+    def times_of(self, version: int, partition: int) -> Times | None:
+        times = super().times_of(version, partition)
+        return None if times is None else {**times, "horizon": self.horizons[partition]}
+
+
+@pytest.mark.parametrize(
+    ("horizons", "said", "listed"),
+    [
+        (
+            (3600, 7200),
+            "what is before 1970-01-01 01:00:00 has expired, and in some partitions what is before "
+            "1970-01-01 02:00:00",
+            "1970-01-01 01:00:00",
+        ),
+        (
+            (0, 7200),
+            "nothing has expired yet in some partitions, and in others what is before "
+            "1970-01-01 02:00:00",
+            "-",
+        ),
+        ((0, 0), "nothing has expired yet", "-"),
+    ],
+)
+def test_partitions_of_which_not_the_same_has_expired(
+    tmp_path: Path,
+    horizons: tuple[int, int],
+    said: str,
+    listed: str,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    built = Uneven(tmp_path / "checkpoint")
+    built.horizons = horizons
+    late = 9 * 3600
+    built.batch_at({(f"key-{n}",): (late, (1, 1)) for n in range(20)}, horizon=0, newest=late)
+    finding = page(built.root, state=False).charts["Keys by their time"].finding
+    assert finding.endswith(f"; {said}.")
+    assert main(["inspect", str(built.root)]) == 0
+    (line,) = (line for line in capsys.readouterr().out.splitlines() if " all " in line)
+    assert f" {listed} " in line
 
 
 def test_keys_that_nobody_counted_have_no_share(tmp_path: Path) -> None:

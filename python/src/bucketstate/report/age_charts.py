@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import datetime
 
+from bucketstate.checkpoint import Expiry
 from bucketstate.checkpoint.overview import OperatorOverview
 from bucketstate.report.charts import Axis, Series, bars, in_a_row, unit_of_bytes
 from bucketstate.report.content import Chart, Part, Section, Untold
@@ -42,9 +43,7 @@ def _times(title: str, operator: OperatorOverview) -> Part:
             counts[bucket.start] += bucket.keys
     never = counts.pop(None, 0)
     at = sorted(start for start in counts if start is not None)
-    horizon = max((e.horizon for e in expiries if e.horizon is not None), default=None)
-    expired = "nothing has expired yet" if horizon is None else f"what is before {_time(horizon)} "
-    expired += "" if horizon is None else "has expired"
+    expired = _expired(expiries)
     lasting = f"; {never:,} keys never expire" if never else ""
     if not at:
         return Untold(title, f"No key has a time that ends: {expired}{lasting}.")
@@ -61,6 +60,19 @@ def _times(title: str, operator: OperatorOverview) -> Part:
     )
     series = Series("keys", numbers, [count(number) for number in numbers])
     return Chart(title, finding, bars(axis, [series], "keys"))
+
+
+def _expired(expiries: Sequence[Expiry]) -> str:
+    """Each partition goes by what it saw itself, so that one may be behind another."""
+    horizons = [e.horizon for e in expiries if e.horizon is not None]
+    if not horizons:
+        return "nothing has expired yet"
+    least, most = _time(min(horizons)), _time(max(horizons))
+    if len(horizons) < len(expiries):
+        return f"nothing has expired yet in some partitions, and in others what is before {most}"
+    if least == most:
+        return f"what is before {most} has expired"
+    return f"what is before {least} has expired, and in some partitions what is before {most}"
 
 
 def _written(material: Material, operator: OperatorOverview, title: str) -> Part:

@@ -187,7 +187,7 @@ def print_expiry(operator: OperatorOverview, *, verbose: bool) -> None:
     rows = [
         [
             *where,
-            _time(min((e.horizon for e in each if e.horizon), default=None)),
+            _time(_horizon(each)),
             _time(max((e.newest for e in each if e.newest), default=None)),
             count(summed(e.untimed_keys for e in each)),
         ]
@@ -197,6 +197,13 @@ def print_expiry(operator: OperatorOverview, *, verbose: bool) -> None:
     terminal.print(console.table(f"operator {operator.id}: times, in UTC", columns, rows))
     title = f"keys per time bucket{f', of all{rest}' if rest else ''}"
     _print_time_buckets(title, (b for *_, expiry in found for b in expiry.time_buckets))
+
+
+def _horizon(expiries: Iterable[Expiry]) -> datetime | None:
+    """Before it everything has expired in each partition; None if in one nothing has."""
+    horizons = [e.horizon for e in expiries]
+    known = [horizon for horizon in horizons if horizon is not None]
+    return min(known) if len(known) == len(horizons) else None
 
 
 def _print_time_buckets(title: str, buckets: Iterable[TimeBucket]) -> None:
