@@ -7,6 +7,7 @@ import os
 import re
 import resource
 import shlex
+import shutil
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -157,6 +158,20 @@ def test_times_of_keys(tmp_path: Path) -> None:
         "Keys are of 1970-01-01 01:00:00 to 1970-01-01 05:00:00; what is before "
         "1970-01-01 01:00:00 has expired; 1 keys never expire."
     )
+
+
+@pytest.mark.parametrize("quick", [[], ["--quick"]])
+def test_a_query_whose_operator_has_written_nothing_yet(tmp_path: Path, quick: list[str]) -> None:
+    """Spark makes the operator's folder and plans the batch before a task writes state."""
+    root = Built(tmp_path / "checkpoint").root
+    Built(root).plan_batch(0)
+    shutil.rmtree(root / "state/0")
+    (root / "state/0").mkdir()
+    output = tmp_path / "a.html"
+    assert main(["report", str(root), "-o", str(output), *quick]) == 0
+    found = Page(output)
+    assert "Operators: there is no stateful operator yet" in found.text
+    assert found.figures["Partitions"].startswith("0")
 
 
 class Uneven(Aging):

@@ -45,7 +45,7 @@ def _facts(material: Material) -> list[str]:
     if at is not None:
         facts.append(f"Its last batch was planned {at:%Y-%m-%d %H:%M:%S} UTC")
     names = [f"{o.id} ({o.name or 'unknown'})" for o in found.operators]
-    facts.append(f"Operators: {', '.join(names)}")
+    facts.append(f"Operators: {', '.join(names) or 'there is no stateful operator yet'}")
     facts.append(f"Engine: {_engine(material)}")
     facts.append(f"Query {material.query or 'unknown: the checkpoint has no readable metadata'}")
     facts.append(f"Report of {material.now:%Y-%m-%d %H:%M:%S} UTC")
@@ -71,7 +71,8 @@ def _figures(material: Material) -> list[Figure]:
         "" if len(readable) == len(stores) else f", without {len(stores) - len(readable)} stores"
     )
     buckets = sorted({s.num_buckets for s in readable})
-    partitions = max(len({s.partition for s in o.stores}) for o in material.overview.operators)
+    of_each = [len({s.partition for s in o.stores}) for o in material.overview.operators]
+    partitions = max(of_each, default=0)
     lags = [s.changelogs for s in readable]
     changelogs = sum(lags)
     found = [
