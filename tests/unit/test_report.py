@@ -119,6 +119,36 @@ def test_changes_of_versions_whose_changelogs_are_gone(built: Built) -> None:
     assert found.finding.startswith(f"{rest:,} in all; version ")
 
 
+def test_versions_whose_keys_nobody_counted(tmp_path: Path) -> None:
+    built = grown(tmp_path / "checkpoint")
+    for version in (5, 6):
+        rewrite(built, version, None)
+    told = page(built.root).charts["Keys by version"].finding
+    assert told.endswith(" Keys of 2 versions were not counted (exactKeyCount).")
+    for version in range(1, 5):
+        rewrite(built, version, None)
+    told = page(built.root).untold["Keys by version"]
+    assert told == "Keys of 6 versions were not counted (exactKeyCount)."
+
+
+def test_versions_that_stand_alone(built: Built) -> None:
+    built.stand_alone(4)
+    said = "1 version is a snapshot without a changelog, as moves and retention leave it: what "
+    said += "changed then is not known."
+    found = page(built.root)
+    assert found.charts["Changed keys by version"].finding.endswith(f" {said}")
+    assert "snapshot" not in found.charts["Keys by version"].finding
+
+
+def test_versions_whose_files_retention_removed(built: Built) -> None:
+    for partition in range(2):
+        (built.folder(partition) / "1.changelog").unlink()
+    charts = page(built.root).charts
+    for title in ("Keys by version", "Changed keys by version"):
+        said = " Retention removed the files that tell it of 1 version."
+        assert charts[title].finding.endswith(said)
+
+
 def test_a_full_partition_is_named(tmp_path: Path) -> None:
     built = Built(tmp_path / "checkpoint", partitions=5)
     keys = [(f"key-{n}",) for n in range(2000)]

@@ -102,7 +102,7 @@ def _told(frame: pd.DataFrame, column: str, title: str, what: str) -> Part:
     whole = grouped.count() == grouped.size()
     sums = grouped.sum().where(whole).dropna()
     if sums.empty:
-        return Untold(title, "Retention removed the files of some partition for every version.")
+        return Untold(title, " ".join(_lacking(frame, column, [])))
     places = sorted(set(sums.index.get_level_values("version")))
     groups, said = _grouped(places)
     # Changes of versions in a row add up, what is held at the last of them stands for all.
@@ -131,10 +131,32 @@ def _told(frame: pd.DataFrame, column: str, title: str, what: str) -> Part:
         finding = f"{first:,.0f} at version {at[0]:,}, {newest:,.0f} at version {at[-1]:,}."
         if said:
             finding += f" Shown is the last of each {len(groups[0]):,} versions in a row."
-    gone = len(set(frame["version"])) - len(places)
-    if gone:
-        finding += f" Retention removed the files that tell it of {gone:,} older versions."
+    finding = " ".join([finding, *_lacking(frame, column, places)])
     return Chart(title, finding, (bars if added else lines)(versions(at), series, what))
+
+
+def _lacking(frame: pd.DataFrame, column: str, told: Sequence[int]) -> Iterator[str]:
+    """Why the other versions have no number: a sentence for each cause, by what their rows have."""
+    null = frame[frame[column].isna() & ~frame["version"].isin(told)]
+    there = null["manifest"] | null["changelog_bytes"].notna()
+    removed = set(null.loc[~there, "version"])
+    if removed:
+        yield f"Retention removed the files that tell it of {_several(len(removed))}."
+    others = len(set(null["version"]) - removed)
+    if not others:
+        return
+    if column == "keys":
+        yield f"Keys of {_several(others)} were not counted (exactKeyCount)."
+    else:
+        are = "is a snapshot" if others == 1 else "are snapshots"
+        yield (
+            f"{_several(others)} {are} without a changelog, as moves and retention leave it: what "
+            "changed then is not known."
+        )
+
+
+def _several(versions: int) -> str:
+    return f"{versions:,} version{'' if versions == 1 else 's'}"
 
 
 def _joined(numbers: Sequence[int | None], *, added: bool) -> int | None:
