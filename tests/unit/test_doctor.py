@@ -14,7 +14,7 @@ import pytest
 from bucketstate import sizing
 from bucketstate.checkpoint import Checkpoint, Overview
 from bucketstate.cli import main
-from bucketstate.doctor import ProgressFileError, of_checkpoint, of_progress, read_progress
+from bucketstate.doctor import Advice, ProgressFileError, of_checkpoint, of_progress, read_progress
 from bucketstate.doctor.evidence import gathered
 from bucketstate.doctor.rules import rules
 from bucketstate.doctor.sources import refusals
@@ -142,6 +142,24 @@ def test_state_that_only_grows() -> None:
     assert of_progress(grows(numRowsRemoved=1)).advice == ()
     watermarked = [p | {"eventTime": {"watermark": "2026-01-01T00:00:00Z"}} for p in grows()]
     assert of_progress(watermarked).advice == ()
+
+
+@pytest.mark.parametrize(
+    ("figure", "text"),
+    [
+        (0.0, "0"),
+        (12, "12"),
+        (10_000_000_000, "10,000,000,000"),
+        (12_345_678_901_234.0, "12,345,678,901,234"),
+        (1234.5, "1,234.50"),
+        (0.126, "0.13"),
+        (2e15, "2,000,000,000,000,000.00"),
+    ],
+)
+def test_a_figure_reads_as_on_the_plugin_s_page(figure: float, text: str) -> None:
+    assert Advice("a query", "", (("commitTimeMs", figure),), "").figures_text == (
+        f"commitTimeMs {text}"
+    )
 
 
 def test_every_rule_was_tried() -> None:

@@ -27,7 +27,7 @@ class Advice:
     @property
     def figures_text(self) -> str:
         """The figures in one line, for people."""
-        return ", ".join(f"{name} {value:,.10g}" for name, value in self.figures)
+        return ", ".join(f"{name} {_figure(value)}" for name, value in self.figures)
 
 
 @dataclass(frozen=True)
@@ -39,3 +39,9 @@ class Diagnosis:
 
     notes: tuple[str, ...]
     """What could not be looked at, and why."""
+
+
+def _figure(number: float) -> str:
+    """As the plugin's page has it: `Shown.figure` in Scala."""
+    whole = number == round(number) and abs(number) < 1e15
+    return f"{number:,.0f}" if whole else f"{number:,.2f}"
