@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from typing import TYPE_CHECKING
 
@@ -47,6 +48,9 @@ def test_a_copy_beside_its_original_is_a_warning(original: Variables, tmp_path: 
     assert (finding.severity, finding.path) == ("warning", f"{copy}/state/0/_metadata/v2")
     assert f"replace file:{original.root} by file:{copy}" in finding.what
     assert "as long as it is there" in finding.what
+    assert main(["inspect", str(copy)]) == 0
+    output = str(tmp_path / "a.html")
+    assert main(["report", str(copy), "--quick", "-o", output]) == 0
 
 
 def test_a_copy_whose_original_is_gone_is_an_error(
@@ -63,10 +67,13 @@ def test_a_copy_whose_original_is_gone_is_an_error(
     assert overview.copied == report.findings[0].what
     (advice,) = of_checkpoint(overview).advice
     assert advice.what == overview.copied
-    for command, code in (("inspect", 0), ("verify", 3), ("doctor", 0)):
+    for command, code in (("inspect", 3), ("verify", 3), ("doctor", 0)):
         for more in ([], ["--json"]):
             assert main([command, str(copy), *more]) == code
             assert f"file:{original.root}" in capsys.readouterr().out
+    page = ["report", str(copy), "--quick", "--json", "-o", str(tmp_path / "a.html")]
+    assert main(page) == 3
+    assert json.loads(capsys.readouterr().out)["ok"] is False
 
 
 def test_it_is_gone_once_the_paths_are_replaced(original: Variables, tmp_path: Path) -> None:

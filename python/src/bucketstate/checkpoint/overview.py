@@ -228,6 +228,14 @@ class Overview:
     """Why nobody can tell what savepoints hold, so that the query deletes nothing of what is old;
     None where all of them can be read."""
 
+    original_gone: bool = False
+    """Whether what `copied` names is gone, so that the query does not start."""
+
+    @property
+    def starts(self) -> bool:
+        """Whether nothing beside its state keeps the query from being started."""
+        return not (self.original_gone or self.unfinished or self.half_done)
+
     @property
     def open_batch(self) -> int | None:
         """The batch that was planned and not committed; None without one."""
@@ -313,6 +321,7 @@ def overview(catalog: Catalog, version: int | None = None) -> Overview:
         catalog.query.marks.origin,
         catalog.query.marks.half_done,
         *_savepoints(catalog),
+        original_gone=copied is not None and copied.gone,
     )
 
 

@@ -60,8 +60,7 @@ def inspect(arguments: argparse.Namespace) -> int:
         if buckets is not None:
             print_buckets(buckets)
     broken = not all(operator.is_whole for operator in found.operators)
-    wrong = found.unfinished or found.half_done or found.unheld
-    return EXIT_FOUND if broken or wrong else EXIT_OK
+    return EXIT_FOUND if broken or not found.starts or found.unheld else EXIT_OK
 
 
 def show(arguments: argparse.Namespace) -> int:
@@ -299,7 +298,7 @@ def _print_overview(found: Overview, *, internal: bool, verbose: bool) -> None:
     if found.open_batch is not None:
         console.say(f"batch {found.open_batch} was planned and not committed")
     if found.copied:
-        console.say(found.copied, "yellow")
+        console.say(found.copied, "red" if found.original_gone else "yellow")
     if found.unfinished:
         console.say(found.unfinished, "red")
     if found.half_done:

@@ -74,7 +74,8 @@ def of_checkpoint(overview: Overview) -> Diagnosis:
         for one in rule(operator)
     ]
     if overview.copied is not None:
-        before = "Do what it says before the original goes; `bucketstate verify` says it, too."
+        until = "the query is started" if overview.original_gone else "the original goes"
+        before = f"Do what it says before {until}; `bucketstate verify` says it, too."
         advice.insert(0, Advice(overview.location, overview.copied, (), before))
     if overview.unfinished is not None:
         files = "Remove the files that it names; `bucketstate verify` names them, too."

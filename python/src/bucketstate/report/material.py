@@ -74,8 +74,7 @@ class Material:
     def sound(self) -> bool:
         """Whether all that was read is: every file, or without the state what a restart opens."""
         opens = all(operator.is_whole for operator in self.overview.operators)
-        starts = self.overview.unfinished is None and self.overview.half_done is None
-        return opens and starts and (self.report is None or self.report.ok)
+        return opens and self.overview.starts and (self.report is None or self.report.ok)
 
 
 def gathered(
