@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from bucketstate.checkpoint import Checkpoint
+from bucketstate.checkpoint import Checkpoint, Finding
+from bucketstate.checkpoint.verify.report import Findings
 from bucketstate.errors import BucketstateError
 from tests.kit.checkpoints import Built
 from tests.unit.checkpoint.test_state import grown, rewrite, rows
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from bucketstate.checkpoint import Finding, Report
+    from bucketstate.checkpoint import Report
 
 pytestmark = pytest.mark.usefixtures("each_reader")
 
@@ -403,3 +404,27 @@ def test_an_empty_folder_of_an_operator_is_nothing(tmp_path: Path) -> None:
     checkpoint = Checkpoint(tmp_path)
     assert [operator.id for operator in checkpoint.operators] == [0]
     assert checkpoint.verify().findings == ()
+
+
+def test_what_is_found_again_is_looked_up_and_not_searched_for(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A checkpoint that lost a folder has a finding for each of ten thousands of files."""
+    compared = 0
+    equal = Finding.__eq__
+
+    def counted(self: Finding, other: object) -> bool:
+        nonlocal compared
+        compared += 1
+        return equal(self, other)
+
+    monkeypatch.setattr(Finding, "__eq__", counted)
+    of_stores = [Findings(), Findings()]
+    for found in of_stores:
+        for number in range(500):
+            found.add("error", f"{number}.changelog", "It is not there.")
+    found = Findings()
+    for of_store in of_stores:
+        found.include(of_store)
+    assert [f.path for f in found.findings] == [f"{n}.changelog" for n in range(500)]
+    assert compared <= 2 * 500

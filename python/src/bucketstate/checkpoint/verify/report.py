@@ -120,21 +120,19 @@ class Report:
 class Findings:
     """What is found, as it is found."""
 
-    findings: list[Finding] = field(default_factory=list)
+    findings: dict[Finding, None] = field(default_factory=dict)
+    """Each once, in the order in which they were found."""
     restarts: list[Restart] = field(default_factory=list)
     files: int = 0
     bytes: int = 0
     versions: int = 0
 
     def add(self, severity: Severity, path: str, what: str) -> None:
-        finding = Finding(severity, path, what)
-        if finding not in self.findings:
-            self.findings.append(finding)
+        self.findings[Finding(severity, path, what)] = None
 
     def include(self, of_store: Findings) -> None:
         """Takes over what was found in a store."""
-        for finding in of_store.findings:
-            self.add(finding.severity, finding.path, finding.what)
+        self.findings |= of_store.findings
         self.restarts += of_store.restarts
         self.files += of_store.files
         self.bytes += of_store.bytes
