@@ -27,6 +27,20 @@ def test_many_batches_are_thinned_and_the_page_says_so(built: Built) -> None:
     assert "the slowest took 99.0 s" in found.charts["Batch time by phase"].finding
 
 
+def test_restarts_are_counted_before_batches_are_thinned(built: Built) -> None:
+    """A run that is too short to have the slowest batch of some in a row is a run all the same."""
+    runs = ["first"] * 1200 + ["short"] * 2 + ["third"] * 1298
+    many = [one | {"runId": run} for one, run in zip(batches(2500), runs, strict=True)]
+    # The batch beside the short run is the slowest of its three.
+    many[1202]["durationMs"]["triggerExecution"] = 99_000
+    found = page(built.root, progress=many)
+    assert "Dotted: 2 restarts of the query." in found.text
+    starts = [many[n]["timestamp"][:19].replace("T", " ") + ".000" for n in (1200, 1202)]
+    for title in ("Batch time by phase", "Rows"):
+        shapes = found.charts[title].spec["layout"]["shapes"]
+        assert [shape["x0"] for shape in shapes] == starts
+
+
 def test_many_buckets_are_added_up_and_the_page_says_so(tmp_path: Path) -> None:
     built = grown(tmp_path / "checkpoint", buckets=300)
     found = page(built.root)

@@ -52,18 +52,18 @@ class _Drawn:
         frame["stores"] = [stores(p) or float("nan") for p in batches.progress]
         frame = frame.sort_values("at", kind="stable").reset_index(drop=True)
         self.all = frame
+        # Before batches are left out, with which a short run may go as a whole.
+        self.restarts = _places(frame.loc[_begins(frame)])
         self.said = ""
         each = -(-len(frame) // POINTS)
         if each > 1:
             slowest = frame.groupby(frame.index // each)["batch_ms"].idxmax()
             frame = frame.loc[slowest].reset_index(drop=True)
             self.said = f" Shown is the slowest batch of each {each} in a row."
-        new = frame["run_id"].ne(frame["run_id"].shift()) & (frame.index > 0)
-        self.restarts = _places(frame.loc[new])
         if self.restarts:
             several = "s" if len(self.restarts) > 1 else ""
             self.said += f" Dotted: {len(self.restarts):,} restart{several} of the query."
-        self.shown = frame = _parted(frame, new)
+        self.shown = frame = _parted(frame, _begins(frame))
         self.axis = Axis("time, UTC", _places(frame), "%{x|%Y-%m-%d %H:%M:%S}", "date")
 
     def parts(self) -> Iterator[Part]:
@@ -226,6 +226,11 @@ def _values(numbers: pd.Series[Any]) -> list[float | None]:
 
 def _places(frame: pd.DataFrame) -> list[str]:
     return [f"{at:%Y-%m-%d %H:%M:%S.%f}"[:-3] for at in frame["at"].dt.tz_convert("UTC")]
+
+
+def _begins(frame: pd.DataFrame) -> pd.Series[bool]:
+    """Whether a batch is the first of a run that is not the first one."""
+    return frame["run_id"].ne(frame["run_id"].shift()) & (frame.index > 0)
 
 
 def _parted(frame: pd.DataFrame, new: pd.Series[bool]) -> pd.DataFrame:
