@@ -41,8 +41,8 @@ def made_of(state: Any, rows: pa.RecordBatch, names: list[str] | None = None) ->
     # Names that no column of a key has, whatever the key's own are.
     assert batch.schema.names == ["key", "value.version", "value.state"]
     assert batch.column("key").equals(rows.column("key"))
-    _, versions, states = (column.to_pylist() for column in batch.columns)
-    return list(zip(versions, states, strict=True))
+    _, versions, states = batch.columns
+    return list(zip(versions.to_pylist(), states.to_pylist(), strict=True))
 
 
 @pytest.mark.parametrize("value", [Wide(), wide()], ids=["defaults", "values"])
@@ -101,6 +101,25 @@ def test_what_fits_not_names_its_key(
     with pytest.raises(error, match=said) as raised:
         made_of(Kept, rows)
     assert "timers" in columns or "77" in str(raised.value)
+
+
+def far_key(state: str) -> pa.RecordBatch:
+    """Of a year that Python has no time for, and Spark has."""
+    at = pa.array([56_123 * 366 * 86_400_000_000], pa.timestamp("us", "UTC"))
+    return pa.RecordBatch.from_arrays([at, pa.array([state])], ["key", "state"])
+
+
+def test_a_key_beyond_python_s_years() -> None:
+    text = '{"total": 1.5, "seen": 2}'
+    assert made_of(Kept, far_key(text)) == [(1, text)]
+    with pytest.raises(WrongTypeError, match=r"The state of \{'key': '\+58209-05-26T"):
+        made_of(Kept, far_key('{"seen":"x"}'))
+
+
+def test_a_document_whose_version_is_null() -> None:
+    columns = {"key": [77], "state": ["{}"], "version": pa.array([None], pa.int32())}
+    with pytest.raises(WrongTypeError, match=r"77.*column 'version' is null, expected the number"):
+        made_of(Kept, pa.RecordBatch.from_pydict(columns))
 
 
 class Asked:

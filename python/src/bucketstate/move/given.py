@@ -16,6 +16,7 @@ from pyspark.sql.types import (
     StructType,
 )
 
+from bucketstate.checkpoint.spark.python_values import python_values
 from bucketstate.errors import RefusedMoveError
 from bucketstate.stateful.codec.document import Clock, StateCodec, state_codec
 from bucketstate.stateful.errors import MismatchError, UnreadableError, WrongTypeError
@@ -122,14 +123,16 @@ class _Documents:
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
             kept = batch.select(self._kept)
-            keys = kept.to_pylist()
-            made = [self._made(k, row) for k, row in zip(keys, self._states(batch), strict=True)]
+            made = [
+                self._made(kept.slice(number, 1), *given)
+                for number, given in enumerate(self._states(batch))
+            ]
             versions = pa.array([version for version, _ in made], pa.int32())
             texts = pa.array([text for _, text in made], pa.string())
             arrays = [*kept.columns, versions, texts]
             yield pa.RecordBatch.from_arrays(arrays, [*self._kept, _OUT_VERSION, _OUT_STATE])
 
-    def _states(self, batch: pa.RecordBatch) -> Iterator[tuple[Any, int]]:
+    def _states(self, batch: pa.RecordBatch) -> Iterator[tuple[Any, int | None]]:
         """What is given of each state, and the version that a document is of."""
         given = self._given
         if _TIMERS in given and any(batch.column(given[_TIMERS]).to_pylist()):
@@ -162,16 +165,28 @@ class _Documents:
         names = [field.name for field in fields]
         return pa.StructArray.from_arrays(arrays, names, mask=states.is_null())
 
-    def _made(self, key: Mapping[str, Any], given: tuple[Any, int]) -> tuple[int, str]:
-        state, version = given
+    def _made(self, row: pa.RecordBatch, state: Any, version: int | None) -> tuple[int, str]:
+        """The document of a state; the row is its key and what else is kept, for errors alone."""
         codec = self._codec
+        if version is None and isinstance(state, str):
+            raise WrongTypeError(
+                f"The state of {_shown(row)!r}: column '{self._given[_VERSION]}' is null, expected "
+                "the number of the version that wrote the document."
+            )
+        written = codec.evolution.version if version is None else version
         clock = Clock(now=int(time.time() * 1000), watermark=None)
         try:
             if isinstance(state, str):
-                codec.load(state, version, clock)
-                return version, state
+                codec.load(state, written, clock)
+                return written, state
             return codec.evolution.version, codec.dump(codec.cell(state), clock)
         except UnreadableError as error:
-            raise codec.unreadable(key, version, error) from None
+            raise codec.unreadable(_shown(row), written, error) from None
         except MismatchError as error:
-            raise codec.unfit(key, error) from None
+            raise codec.unfit(_shown(row), error) from None
+
+
+def _shown(row: pa.RecordBatch) -> Any:
+    """One row for an error, with values that Python has none for as their text."""
+    (found,) = python_values(row.to_struct_array())
+    return found
