@@ -116,6 +116,10 @@ def test_tables_are_listed(built: Built, ask: Any) -> None:
 def test_more_rows_than_are_printed(built: Built, ask: Any) -> None:
     assert "more than these 20" in ask("select * from state")
     assert "more than these 3" in ask("select * from state", "--limit", 3)
+    held = len(built.rows())
+    for limit, shown in ((3, 3), (0, held), (held, held), (held + 1, held)):
+        asked = ("select * from state", "--csv", "--limit", limit)
+        assert len(ask(*asked).splitlines()) == 1 + shown
     assert "no rows" in ask("select * from state where false")
     twice = rows(ask("select 1 as n, 2 as n, 3 as n", "--json"))
     assert twice == [{"n": 1, "n_2": 2, "n_3": 3}]

@@ -36,7 +36,7 @@ def limit_of(arguments: argparse.Namespace) -> int:
     """How many rows are printed at most, 0 for all of them, which programs want."""
     given: int | None = arguments.limit
     if given is None:
-        return 0 if arguments.json else _ROWS_OF_A_TABLE
+        return 0 if arguments.json or getattr(arguments, "csv", False) else _ROWS_OF_A_TABLE
     return given
 
 

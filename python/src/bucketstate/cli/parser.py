@@ -369,7 +369,7 @@ def _sql(command: argparse.ArgumentParser) -> None:
         help="states of bucketstate.stateful as MODULE:CLASS, or as a DDL text",
     )
     command.add_argument("--csv", action="store_true", help="CSV with a header, for programs")
-    _limit(command)
+    _limit(command, "--json or --csv")
 
 
 def _point(command: argparse.ArgumentParser, batch: str, *, required: bool = False) -> None:
@@ -471,12 +471,12 @@ def _times(command: argparse.ArgumentParser) -> None:
     )
 
 
-def _limit(command: argparse.ArgumentParser) -> None:
+def _limit(command: argparse.ArgumentParser, programs: str = "--json") -> None:
     command.add_argument(
         "--limit",
         type=_rows,
         metavar="N",
-        help="rows to print at most, 0 for all of them (default: 20; with --json all)",
+        help=f"rows to print at most, 0 for all of them (default: 20; with {programs} all)",
     )
 
 

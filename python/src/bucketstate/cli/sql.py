@@ -144,11 +144,14 @@ class _Asked:
 
 
 def _print(reader: pa.RecordBatchReader, arguments: argparse.Namespace) -> None:
+    limit = limit_of(arguments)
     if arguments.csv:
-        streamed(reader, standard_output(), "csv")
+        first = _First(reader, limit)
+        streamed(first.rows, standard_output(), "csv")
+        if first.more:
+            tell(MORE.format(limit))
         return
     rows = (_whole(row, reader.schema) for batch in reader for row in records(batch))
-    limit = limit_of(arguments)
     if arguments.json:
         for number, row in enumerate(rows):
             if limit and number == limit:
@@ -166,6 +169,29 @@ def _print(reader: pa.RecordBatchReader, arguments: argparse.Namespace) -> None:
         print(MORE.format(limit))
     elif not cells:
         print("no rows")
+
+
+class _First:
+    """The first rows of a reader, all with a limit of 0, and whether there were more."""
+
+    def __init__(self, reader: pa.RecordBatchReader, limit: int) -> None:
+        self.more = False
+        self._reader = reader
+        self._limit = limit
+        self.rows = pa.RecordBatchReader.from_batches(reader.schema, self._batches())
+
+    def _batches(self) -> Iterator[pa.RecordBatch]:
+        left = self._limit
+        for batch in self._reader:
+            if not self._limit:
+                yield batch
+                continue
+            if batch.num_rows > left:
+                self.more = True
+                yield batch.slice(0, left)
+                return
+            left -= batch.num_rows
+            yield batch
 
 
 def _unlike(names: Sequence[str]) -> list[str]:
