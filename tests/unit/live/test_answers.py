@@ -92,6 +92,8 @@ def test_an_answer_says_what_it_is_of(tmp_path: Path) -> None:
         assert answers.values == [None, answer.value, {"count": 3, "total": 4}, answer.value]
         assert [one.value for one in answers] == answers.values
         assert answers[-1].value == answers[1].value
+        assert [one.value for one in answers[1:3]] == answers.values[1:3]
+        assert answers[4:] == []
         assert answers.to_arrow().column("asked").to_pylist() == [1, 2, 3]
         assert repr(answers) == "Answers(4 keys, 3 rows, version=1)"
         with pytest.raises(IndexError):

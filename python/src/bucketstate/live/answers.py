@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, overload
 
 import pyarrow as pa
 
@@ -143,8 +143,17 @@ class Answers:
     def __len__(self) -> int:
         return len(self._of.keys)
 
-    def __getitem__(self, number: int) -> Answer:
-        return Answer(self._of, range(len(self))[number])
+    @overload
+    def __getitem__(self, number: int) -> Answer: ...
+
+    @overload
+    def __getitem__(self, number: slice) -> list[Answer]: ...
+
+    def __getitem__(self, number: int | slice) -> Answer | list[Answer]:
+        found = range(len(self))[number]
+        if isinstance(found, range):
+            return [Answer(self._of, each) for each in found]
+        return Answer(self._of, found)
 
     def __iter__(self) -> Iterator[Answer]:
         return (Answer(self._of, number) for number in range(len(self)))
