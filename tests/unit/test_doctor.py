@@ -593,13 +593,32 @@ def test_an_event_log_of_an_application_in_which_no_real_time_query_starts(
     assert ("starts no query in real-time mode" in capsys.readouterr().out) == refused
 
 
-@pytest.mark.parametrize("name", ["local-1732000000000", "eventlog_v2_app-20260101000000-0000"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "local-1732000000000",
+        "local-1732000000000.inprogress",
+        "eventlog_v2_app-20260101000000-0000",
+        "application_1732000000000_0001_1.zstd",
+        "spark-0123456789abcdef0123456789abcdef",
+        "spark-application-1732000000000",
+    ],
+)
 def test_the_folder_of_all_event_logs(
     name: str, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     (tmp_path / name).touch()
     assert main(["doctor", str(tmp_path)]) == 1
     assert "is a folder of event logs: give those of the applications" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("name", ["local-data.csv", "appeared.txt", "spark-defaults.conf"])
+def test_what_only_begins_like_an_event_log(
+    name: str, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    (tmp_path / name).touch()
+    assert main(["doctor", str(tmp_path)]) == 1
+    assert "event logs: give those" not in capsys.readouterr().err
 
 
 def test_the_command(capsys: pytest.CaptureFixture[str], built: Built, tmp_path: Path) -> None:

@@ -24,7 +24,11 @@ _STARTED = "SparkListenerLogStart"
 _ENVIRONMENT = "SparkListenerEnvironmentUpdate"
 _PROVIDER = "spark.sql.streaming.stateStore.providerClass"
 _OURS = "io.bucketstate.BucketedStateStoreProvider"
-_LOG = re.compile(r"(eventlog_v2_)?(app|application|local|spark)-?_?[0-9a-f]+")
+_LOG = re.compile(
+    r"(eventlog_v2_)?(app-[0-9]+-[0-9]+|application_[0-9]+_[0-9]+|local-[0-9]+|spark-[0-9a-f]+"
+    r"|spark-application-[0-9]+)(_[0-9]+)?(\.[a-z0-9]+)*"
+)
+"""The name of a log: an application's id, perhaps an attempt's, and endings."""
 _ROLLED = re.compile(r"events_([0-9]+)_.*")
 _ZSTD = (".zst", ".zstd")
 _OTHER_CODECS = (".lz4", ".lzf", ".snappy")
@@ -56,7 +60,7 @@ def event_logs(folder: Path) -> list[Path]:
     """The event logs in a folder that Spark writes those of its applications into."""
     if not folder.is_dir():
         return []
-    return sorted(file for file in folder.iterdir() if _LOG.match(file.name))
+    return sorted(file for file in folder.iterdir() if _LOG.fullmatch(file.name))
 
 
 def read_progress(path: str | os.PathLike[str]) -> list[Progress]:
