@@ -115,6 +115,11 @@ def test_what_has_no_row_is_not_saved(tmp_path: Path, values: dict[str, Any]) ->
     assert not list(tmp_path.iterdir())
 
 
+def test_state_operators_that_are_null_are_as_none() -> None:
+    recorder = Recorder.of([progress(0) | {"stateOperators": None}, progress(1)])
+    assert recorder.operators_to_pandas()["batch"].tolist() == [1, 1]
+
+
 def test_it_shows_how_much_it_has() -> None:
     assert repr(recorded()) == "<Recorder: 3 progresses>"
     assert repr(Recorder("flights")) == "<Recorder of 'flights': 0 progresses>"

@@ -21,7 +21,7 @@ from bucketstate.optional import pandas as pd
 from bucketstate.progress.live import NotebookPanel, in_notebook
 from bucketstate.progress.panel import BATCHES, Drawn, Panel, html_of
 from bucketstate.progress.plot import figure
-from bucketstate.progress.rows import Progress, batch_row, state_cells
+from bucketstate.progress.rows import Progress, batch_row, operators, state_cells
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -168,7 +168,7 @@ class Recorder(StreamingQueryListener):
         """One row for each progress and stateful operator: its state and its store's metrics."""
         rows = []
         for progress in self.progress:
-            for number, operator in enumerate(progress.get("stateOperators", [])):
+            for number, operator in enumerate(operators(progress)):
                 head = {"batch": progress["batchId"], "run_id": progress["runId"]}
                 about = {"operator": number, "name": operator.get("operatorName")}
                 rows.append(head | about | state_cells([operator]))
