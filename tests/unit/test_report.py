@@ -334,6 +334,17 @@ def test_batches(built: Built) -> None:
 def test_the_engine_is_told_by_metrics(built: Built) -> None:
     found = page(built.root, progress=batches(6, bucketedDbMemoryBytes=5))
     assert "Engine: rocksdb" in found.text
+    later = batches(6, run="later", first=6)
+    both = [*later, *batches(6, bucketedDbMemoryBytes=5)]
+    assert "Engine: heap" in page(built.root, progress=both).text
+
+
+def test_a_batch_of_a_time_that_python_has_none_for(built: Built) -> None:
+    path = built.root / "offsets/5"
+    version, planned, *sources = path.read_text().splitlines()
+    changed = json.dumps(json.loads(planned) | {"batchTimestampMs": 10**18})
+    path.write_text("\n".join([version, changed, *sources]))
+    assert "Its last batch was planned" not in page(built.root, state=False).text
 
 
 def test_metrics_that_are_not_there_are_told(built: Built) -> None:

@@ -159,7 +159,11 @@ def _times(checkpoint: Checkpoint) -> dict[int, datetime]:
             at = query.planned_at(batch)
         except CheckpointError:
             return None
-        return None if at is None else datetime.fromtimestamp(at / 1000, UTC)
+        try:
+            return None if at is None else datetime.fromtimestamp(at / 1000, UTC)
+        except (OverflowError, ValueError, OSError):
+            # Of a year that Python has no time for.
+            return None
 
     times = zip(query.planned, in_order(planned, query.planned), strict=True)
     return {batch: at for batch, at in times if at is not None}

@@ -53,10 +53,13 @@ def _facts(material: Material) -> list[str]:
 
 
 def _engine(material: Material) -> str:
-    """A checkpoint is the same for both: only metrics tell."""
+    """A checkpoint is the same for both: only metrics tell, of the last run, as it may change."""
+    progresses = material.batches.progress
+    last = max(progresses, key=lambda p: str(p["timestamp"]), default={"runId": None})
     metrics = [
         part(operator, "customMetrics")
-        for progress in material.batches.progress
+        for progress in progresses
+        if progress["runId"] == last["runId"]
         for operator in operators(progress)
     ]
     if not any("bucketedChangelogBytes" in of for of in metrics):
