@@ -17,6 +17,7 @@ from bucketstate.cli import main
 from bucketstate.cli.planned import _encoders, _files, _offsets
 from bucketstate.cli.steps import StepRates
 from bucketstate.cli.terminal import console
+from bucketstate.errors import InvalidArgumentError
 from bucketstate.move.planning import Progress
 from tests.kit.checkpoints import log
 from tests.kit.stops import tree
@@ -129,6 +130,13 @@ def test_what_cannot_be_done_is_one_line(
         assert told.startswith("bucketstate: ")
         assert told.count("\n") == 1
     assert not (tmp_path / "new").exists()
+
+
+def test_a_file_of_offsets_that_is_no_text(tmp_path: Path) -> None:
+    file = tmp_path / "offsets"
+    file.write_bytes(b"{}\n\xff")
+    with pytest.raises(InvalidArgumentError, match="no UTF-8 at byte 3: give lines of Spark's"):
+        _offsets(str(file))
 
 
 def test_a_file_of_offsets_has_a_line_for_each_source(tmp_path: Path) -> None:

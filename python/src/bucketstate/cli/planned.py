@@ -311,6 +311,11 @@ def _offsets(given: str | None) -> Any:
         raise InvalidArgumentError(
             f"--offsets {given} is neither 'earliest' nor a file that can be read: {error.strerror}"
         ) from None
+    except UnicodeDecodeError as error:
+        raise InvalidArgumentError(
+            f"--offsets {given} is no UTF-8 at byte {error.start}: give lines of Spark's offset "
+            "log."
+        ) from None
     return [line for line in lines if line]
 
 
