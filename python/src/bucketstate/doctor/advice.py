@@ -42,6 +42,6 @@ class Diagnosis:
 
 
 def _figure(number: float) -> str:
-    """As the plugin's page has it: `Shown.figure` in Scala."""
+    """The plugin's page writes figures in the same way: `Shown.figure` in Scala."""
     whole = number == round(number) and abs(number) < 1e15
     return f"{number:,.0f}" if whole else f"{number:,.2f}"
