@@ -121,6 +121,14 @@ def test_a_text_that_means_nothing_allowed(kind: Kind, text: str) -> None:
     assert not kind.allows(kind.parse(text))
 
 
+@pytest.mark.parametrize("kind", [NUMBER, SIZE, HEAP, TIME], ids=str)
+@pytest.mark.parametrize("unit", ["", "m", "%", "s"])
+def test_more_digits_than_python_makes_a_number_of(kind: Kind, unit: str) -> None:
+    text = "1" * 5000 + unit
+    assert kind.parse(text) == text
+    assert not kind.allows(text)
+
+
 @pytest.mark.parametrize(
     ("kind", "value"),
     [

@@ -16,14 +16,15 @@ from typing import Any, Protocol
 
 Value = int | str | tuple[tuple[str, str], ...]
 
-_WHOLE = re.compile(r"[+-]?[0-9]+")
-_DIGITS = re.compile(r"[0-9]+")
-_BYTES = re.compile(r"([0-9]+)([kmgt]?)b?", re.IGNORECASE)
-_SHARE = re.compile(r"([0-9]+) ?%")
+# Python makes no number of more than 4,300 digits, and no setting takes one of a hundred.
+_WHOLE = re.compile(r"[+-]?[0-9]{1,100}")
+_DIGITS = re.compile(r"[0-9]{1,100}")
+_BYTES = re.compile(r"([0-9]{1,100})([kmgt]?)b?", re.IGNORECASE)
+_SHARE = re.compile(r"([0-9]{1,100}) ?%")
 _MOST_PERCENT = 90
 _LEAST_MEMORY = 1 << 20
 _MOST_MEMORY = (1 << 63) - 1  # a Long of the JVM
-_TIME = re.compile(r"([0-9]+) ?(s|min|h|d)")
+_TIME = re.compile(r"([0-9]{1,100}) ?(s|min|h|d)")
 _SECONDS = {"s": 1, "min": 60, "h": 3600, "d": 86_400}
 _MOST_SECONDS = 0xFFFFFFFF  # what the checkpoint's files have room for
 
