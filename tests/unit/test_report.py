@@ -339,6 +339,12 @@ def test_the_engine_is_told_by_metrics(built: Built) -> None:
     assert "Engine: heap" in page(built.root, progress=both).text
 
 
+def test_a_query_whose_name_is_half_a_character(built: Built) -> None:
+    """JSON has such a text, and UTF-8 has no bytes for it."""
+    named = [one | {"name": "a\ud800b", "id": "another"} for one in batches(3)]
+    assert "a\\ud800b" in page(built.root, progress=named, state=False).text
+
+
 def test_a_batch_of_a_time_that_python_has_none_for(built: Built) -> None:
     path = built.root / "offsets/5"
     version, planned, *sources = path.read_text().splitlines()

@@ -118,7 +118,7 @@ def page_about(
     found = gathered(
         checkpoint, _progress(progress), state=state, now=datetime.now(UTC), advance=advance
     )
-    return html_of(page_of(found)).encode(), found.sound
+    return html_of(page_of(found)).encode(errors="backslashreplace"), found.sound
 
 
 def _progress(given: Given) -> list[Progress] | None:
