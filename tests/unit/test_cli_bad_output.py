@@ -92,6 +92,17 @@ def test_every_command_ends_with_a_code(
     assert code in (0, 1, 2)
 
 
+def test_what_was_found_is_told_by_the_code_where_nobody_reads(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    built = grown(tmp_path / "checkpoint")
+    (built.folder(0) / "6.changelog").unlink()
+    with monkeypatch.context() as during:
+        during.setattr(sys, "stdout", closed_pipe())
+        code = main(["inspect", str(built.root), "--json"])
+    assert code == 3
+
+
 TOLD: list[tuple[str, ...]] = [
     ("show", "{cp}", "--json", "--limit", "5"),
     ("show", "{cp}", "--key", "a", "--history", "--json", "--limit", "1"),

@@ -36,6 +36,7 @@ def run(argv: Sequence[str] | None = None, *, alone: bool = False) -> int:
         # As standard error does: what its encoding has not is no reason to end.
         sys.stdout.reconfigure(errors="backslashreplace")
     arguments = parser().parse_args(argv)
+    code = EXIT_OK
     try:
         # From here on copies may lie in the temporary folder.
         ended = undone() if alone else nullcontext()
@@ -54,9 +55,8 @@ def run(argv: Sequence[str] | None = None, *, alone: bool = False) -> int:
     except BucketstateError as error:
         return _failed(error)
     except BrokenPipeError:
-        # Whoever read the output has enough; nothing more can be said to them.
+        # Whoever read the output has enough; the code says what was found by then.
         _drop_output()
-        return EXIT_OK
     except OSError as error:
         _drop_output()
         # What fails of a file that has a name says which; libraries have messages of their own.
