@@ -103,10 +103,15 @@ private[sql] object KeyLookup {
   /** Keys that are looked up one by one. */
   final val Most = 10000
 
-  private def leavesOf(dataType: DataType): Seq[Seq[Int]] = dataType match {
-    case struct: StructType =>
-      struct.indices.flatMap(i => leavesOf(struct(i).dataType).map(i +: _))
-    case _ => Seq(Nil)
+  /**
+   * The fields that have no others within. An inner struct without fields is one of them, which no filter restricts: there
+   * or null, its bytes are not the same, so that a key with one is never known as a whole.
+   */
+  private def leavesOf(struct: StructType): Seq[Seq[Int]] = struct.indices.flatMap { i =>
+    struct(i).dataType match {
+      case inner: StructType if inner.nonEmpty => leavesOf(inner).map(i +: _)
+      case _                                   => Seq(Seq(i))
+    }
   }
 
   private def pathOf(e: Expression): Seq[Int] = e match {

@@ -70,6 +70,24 @@ class KeyLookupSuite extends TidySuite {
     }
   }
 
+  test("a key with a struct without fields is never known as a whole") {
+    val nested = "user string, s struct<n: long, e: struct<>>"
+    for (ddl <- Seq("user string, e struct<>", "e struct<>, user string", nested)) {
+      val key = StructType.fromDDL(ddl)
+      val at = key.fieldIndex("user")
+      for (prefix <- 0 to 1) {
+        val read = stateOf(Deciding.Whole, prefix, isPlaced = true, key)
+        val pins = KeyPin.of(Filter.equal(0, "a").predicate, read).toSeq
+        assert(pins.map(_.path) == Seq(Seq(at)))
+        val looks = new KeyLookup(read, pins).partitions.map(_.look)
+        assert(looks.size == Partitions)
+        def first: UnsafeRow = rowOf(Seq("a"), 1)
+        val expected = if (prefix > at) Look.Beginnings(Seq(first)) else Look.Everything
+        assert(looks.forall(_ == expected), s"$ddl with $prefix")
+      }
+    }
+  }
+
   test("lists whose products are too many are no look-up") {
     val read = stateOf(Deciding.Whole, 0, isPlaced = true)
     val pins = Seq(
@@ -98,15 +116,20 @@ private object KeyLookupSuite {
       m <- Seq[Any](null, 0, 1)
     } yield Seq(u, n, m)
 
-  private def stateOf(deciding: Deciding, prefix: Int, isPlaced: Boolean): StateRead = {
-    val schema = StateStoreColFamilySchema("default", 0, Key, 0, Value)
+  private def stateOf(
+      deciding: Deciding,
+      prefix: Int,
+      isPlaced: Boolean,
+      key: StructType = Key
+  ): StateRead = {
+    val schema = StateStoreColFamilySchema("default", 0, key, 0, Value)
     val spec =
-      if (prefix == 0) NoPrefixKeyStateEncoderSpec(Key)
-      else PrefixKeyScanStateEncoderSpec(Key, prefix)
+      if (prefix == 0) NoPrefixKeyStateEncoderSpec(key)
+      else PrefixKeyScanStateEncoderSpec(key, prefix)
     val family = SourceFamily(schema, spec, false, false, deciding)
     val store = SourceStore(0, "stateStoreSave", "default", Seq(family), family, Nil, None)
     val columns = Seq(
-      StateColumn.key("key", Key, Cut.All),
+      StateColumn.key("key", key, Cut.All),
       StateColumn.value("value", Value, Cut.All),
       StateColumn.Partition
     )
