@@ -25,6 +25,10 @@ private[plugin] final class QueryBoard(kept: Kept) {
   private[this] val gone = new LastIds
 
   def began(run: String, id: String, name: String, started: String): Unit = synchronized {
+    // Spark lets a query run once at a time, and may drop the event of an end when it has too many.
+    queries.values.map(_.view).filter(view => view.id == id && view.end.isEmpty).toVector.foreach {
+      view => if (view.run != run) ended(view.run, None)
+    }
     queries.put(run, Known(QueryView(run, id, name, started, None, 0L, Vector.empty, Vector.empty)))
     ()
   }

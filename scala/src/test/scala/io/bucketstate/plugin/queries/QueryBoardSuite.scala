@@ -77,6 +77,19 @@ class QueryBoardSuite extends TidySuite {
     assert(it.view.queries.map(_.run) == Seq("run 3", "run 4"))
   }
 
+  test("a run that begins ends those of the same query whose end was not told of") {
+    val it = board(ended = 2)
+    it.began("other", "another id", "sums", "now")
+    (1 to 4).foreach(n => it.began(s"run $n", "id", "counts", "now"))
+    val runs = it.view.queries.map(query => query.run -> query.end)
+    val ended = Some(QueryEnd(None))
+    assert(runs == Seq("other" -> None, "run 2" -> ended, "run 3" -> ended, "run 4" -> None))
+    // Told of late.
+    it.ended("run 3", Some("it broke"))
+    assert(it.view.queries.map(_.run) == runs.map(_._1))
+    assert(it.view.queries(2).end.contains(QueryEnd(Some("it broke"))))
+  }
+
   test("what is told of runs that nobody knows leaves nothing behind") {
     val it = board()
     it.told(Boards.executor("1", Boards.status(0, run = "another")))
