@@ -1,5 +1,7 @@
 package org.apache.spark.ui.bucketstate
 
+import scala.jdk.CollectionConverters._
+
 import com.fasterxml.jackson.annotation.JsonIgnore
 import org.apache.spark.SparkConf
 import org.apache.spark.scheduler.SparkListener
@@ -36,7 +38,7 @@ abstract class EndedApplication extends AppHistoryServerPlugin {
     var found = Option.empty[SparkListener]
     harmless {
       val made = reader(conf, keptIn(store))
-      store.onFlush(harmless(made.kept().foreach(text => store.write(new KeptText(text)))))
+      store.onFlush(harmless(made.kept().foreach(keep(store, _))))
       found = Some(made.listener)
     }
     found.toSeq
@@ -49,17 +51,57 @@ abstract class EndedApplication extends AppHistoryServerPlugin {
     }
   }
 
-  private def keptIn(store: KVStore): Option[String] = {
+  private def keptIn(store: KVStore): Option[String] = KeptText.textOf(piecesIn(store))
+
+  private def piecesIn(store: KVStore): Seq[KeptText] = {
     val found = store.view(classOf[KeptText]).closeableIterator()
-    try if (found.hasNext) Some(found.next().text) else None
+    try found.asScala.toVector
     finally found.close()
+  }
+
+  private def keep(store: KVStore, text: String): Unit = {
+    val pieces = KeptText.of(text)
+    // An earlier text may have been longer.
+    piecesIn(store).filter(_.piece >= pieces.size).foreach(old => store.delete(classOf[KeptText], old.id))
+    pieces.foreach(store.write(_))
   }
 
   override def displayOrder: Int = SparkTab.Order
 }
 
-/** The text under its one key in Spark's store of an application. */
-final class KeptText(val text: String) {
+/**
+ * A piece of the text in Spark's store of an application. The store on disk has each as a string in JSON, and reads none of
+ * more than 20 million characters.
+ *
+ * @param piece its number, from 0 on
+ */
+final class KeptText(val text: String, val piece: Int) {
+
+  /** The key. That of the first piece is what the whole text had, when it was not cut yet. */
   @JsonIgnore @KVIndex
-  def id: String = "bucketstate"
+  def id: String = if (piece == 0) "bucketstate" else s"bucketstate-$piece"
+}
+
+private[bucketstate] object KeptText {
+
+  /** Characters of a piece. */
+  final val Longest = 1000000
+
+  /** Cuts a text, but no character of it that is two of Java's: a half of one cannot be written. */
+  def of(text: String): Seq[KeptText] = {
+    val cuts = Iterator
+      .iterate(0) { from =>
+        val until = from + Longest
+        if (until < text.length && Character.isHighSurrogate(text(until - 1))) until - 1 else until
+      }
+      .takeWhile(from => from == 0 || from < text.length)
+      .toVector
+    cuts.zip(cuts.drop(1) :+ text.length).zipWithIndex.map { case ((from, until), n) =>
+      new KeptText(text.substring(from, until), n)
+    }
+  }
+
+  /** The text of all pieces in any order; None without any. */
+  def textOf(pieces: Seq[KeptText]): Option[String] =
+    Option.when(pieces.nonEmpty)(pieces.sortBy(_.piece).map(_.text).mkString)
 }

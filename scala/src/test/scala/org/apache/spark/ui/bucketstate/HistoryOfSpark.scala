@@ -48,7 +48,7 @@ object HistoryOfSpark {
     plugins.foreach(_.setupUI(ui))
     HistoryOfSpark(
       ui.getTabs.map(_.name),
-      store.view(classOf[KeptText]).iterator().asScala.map(_.text).nextOption()
+      KeptText.textOf(store.view(classOf[KeptText]).iterator().asScala.toSeq)
     )
   }
 }
