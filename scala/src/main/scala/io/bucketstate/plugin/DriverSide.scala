@@ -16,6 +16,7 @@ import org.slf4j.LoggerFactory
 
 import io.bucketstate.background.Ticker
 import io.bucketstate.plugin.status.{KnownQueries, StatusJson}
+import io.bucketstate.plugin.ui.Guard
 
 /**
  * The plugin on the driver: it turns the provider on before a session is made, and gathers what the executors
@@ -109,7 +110,14 @@ private[plugin] object DriverSide {
 
   /** Called by one thread, that of Spark's listeners. */
   private final class Listener(board: DriverBoard) extends SparkListener {
-    override def onOtherEvent(event: SparkListenerEvent): Unit = event match {
+    private[this] val guard = new Guard(log, "Metrics of bucketstate lack what some events told")
+
+    override def onOtherEvent(event: SparkListenerEvent): Unit = guard(take(event))
+
+    override def onExecutorRemoved(event: SparkListenerExecutorRemoved): Unit =
+      guard(board.removed(event.executorId))
+
+    private def take(event: SparkListenerEvent): Unit = event match {
       case start: QueryStartedEvent =>
         val id = start.id.toString
         val name = Option(start.name).filter(_.nonEmpty).getOrElse(id)
@@ -117,8 +125,5 @@ private[plugin] object DriverSide {
       case end: QueryTerminatedEvent => board.ended(end.runId.toString)
       case _                         => ()
     }
-
-    override def onExecutorRemoved(event: SparkListenerExecutorRemoved): Unit =
-      board.removed(event.executorId)
   }
 }

@@ -1,8 +1,8 @@
 package io.bucketstate.plugin
 
-import scala.util.control.NonFatal
-
 import org.slf4j.LoggerFactory
+
+import io.bucketstate.plugin.ui.Guard
 
 /** Runs what must not fail the application: a failure is logged once, with what does not work for it. */
 private[plugin] object Harmless {
@@ -11,8 +11,7 @@ private[plugin] object Harmless {
   def apply(part: String)(run: => Unit): Unit =
     try run
     catch {
-      // A jar for another Spark ends in linkage errors, which are no less harmless.
-      case e @ (NonFatal(_) | _: LinkageError) =>
+      case Guard.Survived(e) =>
         log.error(
           s"Of bucketstate's plugin $part does not work: ${e.getMessage} Queries run without it.",
           e

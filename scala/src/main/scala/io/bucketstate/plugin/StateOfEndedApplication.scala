@@ -1,15 +1,11 @@
 package io.bucketstate.plugin
 
-import java.util.concurrent.atomic.AtomicBoolean
-
-import scala.util.control.NonFatal
-
 import org.apache.spark.SparkConf
 import org.apache.spark.ui.bucketstate.{EndedApplication, Reader, TabPage}
 import org.slf4j.LoggerFactory
 
 import io.bucketstate.plugin.queries.{BoardJson, QueryBoard}
-import io.bucketstate.plugin.ui.{QueryEvents, StatePages}
+import io.bucketstate.plugin.ui.{Guard, QueryEvents, StatePages}
 
 /**
  * The tab in the history server, which finds this class by its name in the jar. An application without state has no such
@@ -32,19 +28,14 @@ final class StateOfEndedApplication extends EndedApplication {
     (StatePages.Name, StatePages.of(() => board))
   }
 
-  override protected def harmless(part: => Unit): Unit =
-    try part
-    catch {
-      case e @ (NonFatal(_) | _: LinkageError) =>
-        if (!isSaid.getAndSet(true)) {
-          log.error("The tab State is left out of the history server; its other tabs are there", e)
-        }
-    }
+  override protected def harmless(part: => Unit): Unit = guard(part)
 }
 
 private object StateOfEndedApplication {
-  private val log = LoggerFactory.getLogger(classOf[StateOfEndedApplication])
 
   /** A server reads the logs of many applications: the first that fails is told of. */
-  private val isSaid = new AtomicBoolean
+  private val guard = new Guard(
+    LoggerFactory.getLogger(classOf[StateOfEndedApplication]),
+    "The tab State is left out of the history server; its other tabs are there"
+  )
 }

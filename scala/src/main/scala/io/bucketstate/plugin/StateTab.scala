@@ -1,9 +1,6 @@
 package io.bucketstate.plugin
 
 import java.util.concurrent.TimeUnit
-import java.util.concurrent.atomic.AtomicBoolean
-
-import scala.util.control.NonFatal
 
 import org.apache.spark.SparkContext
 import org.apache.spark.scheduler.{SparkListener, SparkListenerEvent}
@@ -14,7 +11,7 @@ import org.slf4j.LoggerFactory
 import io.bucketstate.background.Ticker
 import io.bucketstate.plugin.queries.{QueryBoard, QueryView}
 import io.bucketstate.plugin.status.{ExecutorStatus, StatusJson}
-import io.bucketstate.plugin.ui.{LoggedReports, QueryEvents, StatePages, StateReport}
+import io.bucketstate.plugin.ui.{Guard, LoggedReports, QueryEvents, StatePages, StateReport}
 
 /**
  * The tab State of a live application, and what goes into its event log for the history server. Thread-safe.
@@ -28,23 +25,19 @@ private[plugin] final class StateTab(
 ) {
   import StateTab._
 
-  private[this] val hasFailed = new AtomicBoolean
+  private[this] val guard = new Guard(logger, "The tab State lacks what executors told")
 
   /** Takes what an executor tells. A failure is said once. */
-  def told(status: ExecutorStatus): Unit =
-    try {
-      board.told(status)
-      logged.due(status).foreach(log)
-    } catch {
-      case NonFatal(e) =>
-        if (!hasFailed.getAndSet(true)) logger.warn("The tab State lacks what executors told", e)
-    }
+  def told(status: ExecutorStatus): Unit = guard {
+    board.told(status)
+    logged.due(status).foreach(log)
+  }
 
   /** The application ends: what is known of its queries is logged. */
   def end(): Unit = logLast(_.end.isEmpty)
 
   /** A run has ended. Called after the board knows. */
-  def ended(run: String): Unit = logLast(_.run == run)
+  def ended(run: String): Unit = guard(logLast(_.run == run))
 
   private def logLast(which: QueryView => Boolean): Unit =
     logged.last(board.view, which).foreach(log)

@@ -1,7 +1,5 @@
 package io.bucketstate.plugin.ui
 
-import scala.util.control.NonFatal
-
 import org.apache.spark.scheduler.{SparkListener, SparkListenerEvent, SparkListenerExecutorRemoved}
 import org.apache.spark.sql.streaming.StreamingQueryListener.{
   QueryProgressEvent,
@@ -22,18 +20,12 @@ import io.bucketstate.plugin.status.StatusJson
 private[plugin] final class QueryEvents(board: QueryBoard, isLog: Boolean) extends SparkListener {
   import QueryEvents._
 
-  private[this] var hasFailed = false
+  private[this] val guard = new Guard(log, "The tab State lacks what some events told")
 
-  override def onOtherEvent(event: SparkListenerEvent): Unit =
-    try take(event)
-    catch {
-      case NonFatal(e) =>
-        if (!hasFailed) log.warn("The tab State lacks what some events told", e)
-        hasFailed = true
-    }
+  override def onOtherEvent(event: SparkListenerEvent): Unit = guard(take(event))
 
   override def onExecutorRemoved(event: SparkListenerExecutorRemoved): Unit =
-    board.removed(event.executorId)
+    guard(board.removed(event.executorId))
 
   private def take(event: SparkListenerEvent): Unit = event match {
     case start: QueryStartedEvent =>

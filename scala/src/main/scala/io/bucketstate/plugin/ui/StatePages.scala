@@ -1,8 +1,5 @@
 package io.bucketstate.plugin.ui
 
-import java.util.concurrent.atomic.AtomicBoolean
-
-import scala.util.control.NonFatal
 import scala.xml.Node
 
 import org.apache.spark.ui.bucketstate.{Asked, TabPage}
@@ -21,17 +18,14 @@ private[plugin] object StatePages {
 
   /** @param board asked for with each request */
   def of(board: () => BoardView): Seq[TabPage] = {
-    val isSaid = new AtomicBoolean
+    val guard = new Guard(log, "A page of the tab State cannot be shown")
     def page(path: String)(content: (BoardView, Asked) => (String, Seq[Node])): TabPage =
       TabPage(
         path,
         asked =>
-          try content(board(), asked)
-          catch {
-            case NonFatal(e) =>
-              if (!isSaid.getAndSet(true)) log.warn("A page of the tab State cannot be shown", e)
-              (QueriesPage.Title, <p>This page cannot be shown; the driver's log says why.</p>)
-          }
+          guard.orElse[(String, Seq[Node])](
+            (QueriesPage.Title, <p>This page cannot be shown; the driver's log says why.</p>)
+          )(content(board(), asked))
       )
     Seq(
       page("")((view, asked) => (QueriesPage.Title, QueriesPage.of(view, asked.base))),
