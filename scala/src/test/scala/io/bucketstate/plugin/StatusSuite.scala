@@ -445,5 +445,6 @@ private object StatusSuite {
     queued <- Gen.choose(0, 100)
     its <- Gen.listOf(stores)
     done <- Gen.listOf(operators)
-  } yield ExecutorStatus(name, memory, limit, queued, its.toVector, done.toVector)
+    loaded <- Gen.option(Gen.choose(0, 100))
+  } yield ExecutorStatus(name, memory, limit, queued, its.toVector, done.toVector, loaded)
 }

@@ -22,6 +22,7 @@ private[plugin] final class QueryBoard(kept: Kept) {
 
   private[this] val queries = mutable.LinkedHashMap.empty[String, Known]
   private[this] val executors = mutable.LinkedHashMap.empty[String, ExecutorView]
+  private[this] val lost = mutable.LinkedHashSet.empty[String] // of these, in the order of their loss
   private[this] val gone = new LastIds
 
   def began(run: String, id: String, name: String, started: String): Unit = synchronized {
@@ -62,16 +63,18 @@ private[plugin] final class QueryBoard(kept: Kept) {
     if (!gone.has(status.executor)) take(status)
   }
 
+  /** Takes what a log has of an executor. One that was removed had told of it before: it stays lost, with its stores. */
+  def toldByLog(status: ExecutorStatus): Unit = synchronized(take(status))
+
   private def take(status: ExecutorStatus): Unit = {
-    executors.put(
-      status.executor,
+    put(
       ExecutorView(
         status.executor,
         status.memoryBytes,
         status.memoryLimit,
         status.queued,
-        status.stores.size,
-        isLost = false
+        status.storeCount,
+        isLost = gone.has(status.executor)
       )
     )
     status.stores.groupBy(_.label.run).foreach { case (run, stores) =>
@@ -88,9 +91,21 @@ private[plugin] final class QueryBoard(kept: Kept) {
   /** An executor is there no more. What it told of stores stays, until another one has them. */
   def removed(executor: String): Unit = synchronized {
     gone.add(executor)
-    executors.updateWith(executor)(_.map(_.copy(isLost = true)))
-    executors.values.filter(_.isLost).map(_.executor).toVector.dropRight(MostLost).foreach {
-      executors.remove(_)
+    executors.get(executor).foreach(one => put(one.copy(isLost = true)))
+  }
+
+  /** Whether an executor was removed, also one that had told nothing. */
+  def isGone(executor: String): Boolean = synchronized(gone.has(executor))
+
+  /** Whether a run that is known has ended. */
+  def hasEnded(run: String): Boolean = synchronized(queries.get(run).exists(_.view.end.nonEmpty))
+
+  private def put(one: ExecutorView): Unit = {
+    executors.put(one.executor, one)
+    if (one.isLost) lost += one.executor
+    lost.headOption.filter(_ => lost.size > MostLost).foreach { first =>
+      lost -= first
+      executors -= first
     }
   }
 
@@ -101,7 +116,7 @@ private[plugin] final class QueryBoard(kept: Kept) {
       queries.put(query.run, Known(query, stores))
     }
     shown.executors.foreach { one =>
-      executors.put(one.executor, one)
+      put(one)
       if (one.isLost) gone.add(one.executor)
     }
   }

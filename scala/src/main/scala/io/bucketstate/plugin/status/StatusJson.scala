@@ -23,6 +23,7 @@ private[plugin] object StatusJson {
       .put("memoryBytes", status.memoryBytes)
       .put("memoryLimit", status.memoryLimit)
       .put("queued", status.queued)
+    status.loaded.foreach(root.put("loaded", _))
     val stores = root.putArray("stores")
     status.stores.foreach(store => writeStore(stores.addObject(), store))
     val operators = root.putArray("operators")
@@ -38,7 +39,8 @@ private[plugin] object StatusJson {
       root.required("memoryLimit").asLong,
       root.required("queued").asInt,
       root.required("stores").elements.asScala.map(readStore).toVector,
-      root.required("operators").elements.asScala.map(readOperator).toVector
+      root.required("operators").elements.asScala.map(readOperator).toVector,
+      Option(root.get("loaded")).map(_.asInt)
     )
   }
 

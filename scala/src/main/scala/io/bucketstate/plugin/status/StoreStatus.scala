@@ -71,12 +71,13 @@ object OperatorStatus {
 }
 
 /**
- * What one process that has stores tells of itself. It is always told as a whole, so that one that got lost does not
- * matter. Immutable.
+ * What one process that has stores tells of itself. The driver is always told of it as a whole, so that one that got lost
+ * does not matter; the log of an application has parts, too. Immutable.
  *
  * @param memoryBytes what the state of all stores takes in the heap
  * @param memoryLimit what it may take
  * @param queued      work beside the batches that no thread has begun
+ * @param loaded      how many stores it has, where these are a part of them
  */
 final case class ExecutorStatus(
     executor: String,
@@ -84,8 +85,13 @@ final case class ExecutorStatus(
     memoryLimit: Long,
     queued: Int,
     stores: Seq[StoreStatus],
-    operators: Seq[OperatorStatus]
-)
+    operators: Seq[OperatorStatus],
+    loaded: Option[Int] = None
+) {
+
+  /** How many stores it has. */
+  def storeCount: Int = loaded.getOrElse(stores.size)
+}
 
 object ExecutorStatus {
 

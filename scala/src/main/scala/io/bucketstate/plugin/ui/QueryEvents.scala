@@ -34,7 +34,7 @@ private[plugin] final class QueryEvents(board: QueryBoard, isLog: Boolean) exten
     case had: QueryProgressEvent =>
       Batch.of(had.progress.json).foreach(board.had(had.progress.runId.toString, _))
     case end: QueryTerminatedEvent    => board.ended(end.runId.toString, end.exception)
-    case report: StateReport if isLog => board.told(StatusJson.readStatus(report.status))
+    case report: StateReport if isLog => board.toldByLog(StatusJson.readStatus(report.status))
     case _                            => ()
   }
 }

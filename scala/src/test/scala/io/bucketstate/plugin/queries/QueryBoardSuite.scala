@@ -66,6 +66,21 @@ class QueryBoardSuite extends TidySuite {
     assert(it.view.executors.forall(_.isLost))
   }
 
+  test("of lost executors those are kept that were lost last") {
+    val it = board()
+    (1 to 60).foreach(n => it.told(Boards.executor(n.toString)))
+    (60 to 1 by -1).foreach(n => it.removed(n.toString))
+    assert(it.view.executors.map(_.executor) == (1 to 50).map(_.toString))
+  }
+
+  test("what a log has of an executor that was removed before is known, and it stays lost") {
+    val it = board()
+    it.removed("1")
+    it.toldByLog(Boards.executor("1", Boards.status(0, version = 4)))
+    assert(it.view.executors.map(e => e.executor -> e.isLost) == Seq("1" -> true))
+    assert(it.view.queries.head.stores.map(_.status.version) == Seq(4L))
+  }
+
   test("what ended is kept for a while, with the first line of why") {
     val it = board(ended = 2)
     it.ended("run", Some("it broke\n  at line 1"))
