@@ -3,7 +3,7 @@ package io.bucketstate.plugin
 import java.util.concurrent.TimeUnit
 
 import org.apache.spark.SparkContext
-import org.apache.spark.scheduler.{SparkListener, SparkListenerEvent}
+import org.apache.spark.scheduler.{SparkListener, SparkListenerEvent, SparkListenerExecutorRemoved}
 import org.apache.spark.sql.streaming.StreamingQueryListener.QueryTerminatedEvent
 import org.apache.spark.ui.bucketstate.SparkTab
 import org.slf4j.LoggerFactory
@@ -30,11 +30,15 @@ private[plugin] final class StateTab(
   /** Takes what an executor tells. A failure is said once. */
   def told(status: ExecutorStatus): Unit = guard {
     board.told(status)
-    logged.due(status).foreach(log)
+    // What comes after its executor was removed is not shown, and from the log it would be.
+    if (!board.isGone(status.executor)) logged.due(status, board.hasEnded).foreach(log)
   }
 
-  /** The application ends: what is known of its queries is logged. */
-  def end(): Unit = logLast(_.end.isEmpty)
+  /** The application ends: what is known of its queries is logged, also of those whose end was before the last report. */
+  def end(): Unit = logLast(_ => true)
+
+  /** An executor is there no more. */
+  def removed(executor: String): Unit = guard(logged.removed(executor))
 
   /** A run has ended. Called after the board knows. */
   def ended(run: String): Unit = guard(logLast(_.run == run))
@@ -67,6 +71,9 @@ private[plugin] object StateTab {
         case end: QueryTerminatedEvent => tab.ended(end.runId.toString)
         case _                         => ()
       }
+
+      override def onExecutorRemoved(event: SparkListenerExecutorRemoved): Unit =
+        tab.removed(event.executorId)
     })
     SparkTab.attach(context, StatePages.Name, StatePages.of(() => board.view))
     tab
