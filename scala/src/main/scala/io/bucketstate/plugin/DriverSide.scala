@@ -51,7 +51,7 @@ private[plugin] final class DriverSide(turnOn: TurnedOn, misfit: Option[String])
       board = Some(gathered)
       context.addSparkListener(new Listener(gathered))
       if (settings.hasTab) {
-        Harmless("the tab State") { tab = Some(StateTab.begin(context, settings)) }
+        Harmless("the tab State") { tab = StateTab.begin(context, settings) }
       }
       def text = new PrometheusText(context.applicationId)(gathered)
       WebUi
@@ -78,7 +78,13 @@ private[plugin] final class DriverSide(turnOn: TurnedOn, misfit: Option[String])
   }
 
   override def shutdown(): Unit =
-    tab.foreach(shown => Harmless("the last report in the event log")(shown.end()))
+    tab.foreach { shown =>
+      Harmless("the last report in the event log") {
+        // In local mode Spark does not wait for the executor, which tells once more as it ends.
+        ExecutorSide.here.foreach(shown.told)
+        shown.end()
+      }
+    }
 }
 
 private[plugin] object DriverSide {

@@ -32,12 +32,15 @@ private[plugin] final class ExecutorSide(provider: String, makeProvider: () => S
   private[this] val isSilent = new AtomicBoolean
   @volatile private[this] var telling: Option[Repeated] = None
   @volatile private[this] var warming: Option[JvmWarmUp] = None
+  @volatile private var driver: Option[PluginContext] = None
 
   override def init(context: PluginContext, extra: JMap[String, String]): Unit =
     Harmless("the executor's part") {
       val settings = PluginSettings.read(context.conf)
       val metrics = new ExecutorMetrics(context.metricRegistry, () => Ticker.System.nanos)
       StoreWatch.begin(board)
+      driver = Some(context)
+      ExecutorSide.begin(this)
       telling = Some(
         Repeated("bucketstate-plugin", TimeUnit.MILLISECONDS.toNanos(settings.intervalMs)) { () =>
           tell(context, metrics)
@@ -55,7 +58,34 @@ private[plugin] final class ExecutorSide(provider: String, makeProvider: () => S
     StoreWatch.end(board)
     telling.foreach(_.stop())
     warming.foreach(_.stop())
+    driver.filter(_ => board.storeStatus.nonEmpty).foreach(tellLast)
+    ExecutorSide.end(this)
   }
+
+  /**
+   * The driver is told once more, so that the application's log has what was committed since the last time. It may be there no
+   * more: it is given a moment, on a thread that can be left behind, and nothing is said where it does not answer.
+   */
+  private def tellLast(context: PluginContext): Unit =
+    try {
+      val telling: Runnable = () =>
+        try {
+          context.ask(StatusJson.write(status(context)))
+          ()
+        } catch {
+          // Spark ends a process at once in which a thread fails.
+          case e: Throwable => log.debug(NotTold, e)
+        }
+      val thread = new Thread(telling, "bucketstate-plugin-last")
+      thread.setDaemon(true)
+      thread.start()
+      thread.join(LastTellMs)
+      thread.interrupt()
+    } catch {
+      case _: InterruptedException => Thread.currentThread.interrupt()
+      // There may be no memory for a thread.
+      case e @ (NonFatal(_) | _: OutOfMemoryError) => log.debug(NotTold, e)
+    }
 
   private def tell(context: PluginContext, metrics: ExecutorMetrics): Unit =
     try {
@@ -87,9 +117,29 @@ private[plugin] final class ExecutorSide(provider: String, makeProvider: () => S
   )
 }
 
-private object ExecutorSide {
+private[plugin] object ExecutorSide {
   private val log = LoggerFactory.getLogger(classOf[ExecutorSide])
+
+  private final val NotTold = "The driver was not told of the last commits"
+
+  /** How long the end of a process may wait for the driver. */
+  private final val LastTellMs = 2000L
 
   /** What Spark calls the executor of a driver that runs tasks itself. */
   private final val Driver = "driver"
+
+  @volatile private[this] var current = Option.empty[ExecutorSide]
+
+  /** How the stores of this process stand, if it runs tasks: in local mode that of the driver does. */
+  def here: Option[ExecutorStatus] =
+    for {
+      side <- current
+      context <- side.driver
+    } yield side.status(context)
+
+  private def begin(side: ExecutorSide): Unit = synchronized { current = Some(side) }
+
+  private def end(side: ExecutorSide): Unit = synchronized {
+    if (current.contains(side)) current = None
+  }
 }

@@ -52,13 +52,16 @@ private[plugin] final class StateTab(
 private[plugin] object StateTab {
   private val logger = LoggerFactory.getLogger(classOf[StateTab])
 
-  /** Puts the tab into the application's web UI, if it has one, and begins to listen. */
-  def begin(context: SparkContext, settings: PluginSettings): StateTab = {
-    val conf = context.getConf
-    val board = new QueryBoard(StatePages.kept(conf.getInt))
+  /** Puts the tab into the application's web UI, if it has one, and begins to listen; None where nobody would see anything. */
+  def begin(context: SparkContext, settings: PluginSettings): Option[StateTab] = {
     val every =
-      if (conf.getBoolean("spark.eventLog.enabled", defaultValue = false)) settings.logIntervalMs
+      if (context.getConf.getBoolean("spark.eventLog.enabled", defaultValue = false)) settings.logIntervalMs
       else 0L
+    Option.when(every > 0 || context.uiWebUrl.nonEmpty)(begin(context, every))
+  }
+
+  private def begin(context: SparkContext, every: Long): StateTab = {
+    val board = new QueryBoard(StatePages.kept(context.getConf.getInt))
     val tab = new StateTab(
       board,
       new LoggedReports(TimeUnit.MILLISECONDS.toNanos(every), () => Ticker.System.nanos),

@@ -1,8 +1,10 @@
 package io.bucketstate.plugin
 
-import java.util.concurrent.CountDownLatch
+import java.util.concurrent.{ConcurrentLinkedQueue, CountDownLatch}
 import java.util.concurrent.atomic.AtomicInteger
 import java.util.{Collections, Map => JMap}
+
+import scala.jdk.CollectionConverters._
 
 import com.codahale.metrics.MetricRegistry
 import org.apache.spark.SparkConf
@@ -12,8 +14,9 @@ import org.scalatest.concurrent.Eventually
 import org.scalatest.time.{Millis, Seconds, Span}
 
 import io.bucketstate.config.PluginKey
-import io.bucketstate.plugin.status.{KnownQueries, StatusJson}
+import io.bucketstate.plugin.status.{ExecutorStatus, KnownQueries, StatusJson}
 import io.bucketstate.testkit.{LeftOvers, TidySuite, Warnings}
+import io.bucketstate.watch.{CommitReport, StoreLabel, WatchedStore}
 
 /** The executor's part of the plugin, without Spark. */
 class ExecutorSideSuite extends TidySuite with Eventually {
@@ -40,6 +43,43 @@ class ExecutorSideSuite extends TidySuite with Eventually {
       assert(warnings.size == 1)
       assert(warnings.head.startsWith("The driver was not told"))
     }
+
+  for (failure <- Seq(None, Some(new IllegalStateException("gone")), Some(new LinkageError("gone"))))
+    test(s"the driver is told of the last commits at the end, which ends in $failure") {
+      val context = new Told("1") {
+        override def ask(message: Object): Object = {
+          told.add(StatusJson.readStatus(message.toString))
+          failure.foreach(throw _)
+          super.ask(message)
+        }
+      }
+      assert(Warnings.during("io.bucketstate")(committed(context).shutdown()).isEmpty)
+      assert(context.told.asScala.toSeq.flatMap(_.stores.map(_.version)) == Seq(5L))
+    }
+
+  test("the end does not wait for a driver that does not answer") {
+    val asked = new CountDownLatch(1)
+    val context = new Told("1") {
+      override def ask(message: Object): Object = {
+        asked.countDown()
+        new CountDownLatch(1).await()
+        fail("nobody counts it down")
+      }
+    }
+    committed(context).shutdown()
+    assert(asked.getCount == 0)
+    eventually(assert(!LeftOvers.threads.exists(_.endsWith("-last"))))
+  }
+
+  /** One with a store that has committed, of which nobody was told. */
+  private def committed(context: Told): ExecutorSide = {
+    context.conf.set(PluginKey.Interval.key, "3600000")
+    val side = new ExecutorSide("another provider", () => fail("nothing is to be warmed up"))
+    side.init(context, Collections.emptyMap())
+    val store = new WatchedStore(StoreLabel("run", 0L, 0, "default"), () => 0L)
+    store.committing(())((_, nanos) => CommitReport(5L, nanos, 1L, 1L, Map.empty))
+    side
+  }
 
   for (
     (executor, set, isWarmed) <- Seq(
@@ -72,6 +112,8 @@ private object ExecutorSideSuite {
 
   /** An executor whose driver takes what it is told. */
   private class Told(executor: String) extends PluginContext {
+    val told: ConcurrentLinkedQueue[ExecutorStatus] = new ConcurrentLinkedQueue
+
     override def ask(message: Object): Object = StatusJson.write(Nothing)
     override def send(message: Object): Unit = ()
     override def metricRegistry: MetricRegistry = new MetricRegistry

@@ -159,6 +159,44 @@ class PluginSuite extends TidySuite with DigitCounts with Eventually {
     }
   }
 
+  test("the event log has the stores of a query that was over before executors told of it") {
+    ProviderHarness.withFolder { logs =>
+      var application = ""
+      withPlugin(
+        "spark.eventLog.enabled" -> "true",
+        "spark.eventLog.dir" -> logs.toUri.toString,
+        "spark.eventLog.rolling.enabled" -> "false",
+        "spark.eventLog.compress" -> "false",
+        "spark.bucketstate.metrics.interval" -> "3600000"
+      ) { (spark, folder) =>
+        import spark.implicits._
+        application = spark.sparkContext.applicationId
+        val input = memoryStream[Int](spark)
+        val query = start(counts(input.toDS()), "short", folder)
+        addAndWait(input, query, 0 until 20)
+        query.stop()
+      }
+      val lines = Files.readAllLines(logs.resolve(application)).asScala.toSeq
+      val queries = BoardJson.read(HistoryOfSpark.of(lines).kept.get).queries
+      assert(queries.map(_.name) == Seq("short") && queries.head.end.nonEmpty)
+      assert(queries.head.stores.map(_.status.version) == Seq(1, 1))
+      assert(queries.head.stores.map(_.status.keys).sum == 5)
+    }
+  }
+
+  test("without a web UI and an event log nobody listens for the tab") {
+    withPlugin("spark.ui.enabled" -> "false") { (spark, folder) =>
+      import spark.implicits._
+      assert(spark.sparkContext.uiWebUrl.isEmpty)
+      val settings = PluginSettings.read(spark.sparkContext.getConf)
+      assert(StateTab.begin(spark.sparkContext, settings).isEmpty)
+      val input = memoryStream[Int](spark)
+      val query = start(counts(input.toDS()), "unseen", folder)
+      addAndWait(input, query, 0 until 20)
+      query.stop()
+    }
+  }
+
   test("without the tab there is none") {
     withPlugin("spark.bucketstate.ui.enabled" -> "false") { (spark, _) =>
       assert(!read(spark, "/jobs/").contains("/State/"))
