@@ -7,7 +7,7 @@ import org.apache.spark.sql.internal.SQLConf
 
 import io.bucketstate.error.InvalidException
 import io.bucketstate.move.log.{QueryFolder, QueryLogs}
-import io.bucketstate.move.read.{OwnRecords, Provider, SourceOperator, SourceQuery}
+import io.bucketstate.move.read.{OwnRecords, Provider, SourceQuery}
 
 /**
  * Finds in a checkpoint what options ask for. Nothing of the session's settings has to fit the checkpoint, and nothing is
@@ -37,8 +37,9 @@ private[sql] object StateReads {
         "Give the checkpointLocation of a query with a stateful operator."
       )
     }
-    val query = new SourceQuery(session, folder, batch, None)
-    val operator = operatorOf(query, options)
+    val id = operatorOf(logs, batch, options)
+    val query = new SourceQuery(session, folder, batch, None, only = Some(id))
+    val operator = query.operators.head
     val hidesMatched = query.settings.getConf(SQLConf.STREAMING_JOIN_STATE_FORMAT_VERSION) >= 2
     val found = new OperatorColumns(operator, hidesMatched).chosen(options)
     StateRead(
@@ -88,20 +89,21 @@ private[sql] object StateReads {
     }
   }
 
-  private def operatorOf(query: SourceQuery, options: ReadOptions): SourceOperator = {
-    def listed = query.operators.map(op => s"${op.id} (${op.name})").mkString(", ")
+  private def operatorOf(logs: QueryLogs, batch: Long, options: ReadOptions): Long = {
+    val location = logs.folder.location
+    def listed = logs.operators.map(id => s"$id (${logs.operator(id, batch).name})").mkString(", ")
     options.operatorId match {
       case Some(id) =>
-        query.operators.find(_.id == id).getOrElse {
+        logs.operators.find(_ == id).getOrElse {
           throw new InvalidException(
-            s"Option ${ReadOptions.OperatorId} is $id, and ${query.folder.location} has no such operator",
+            s"Option ${ReadOptions.OperatorId} is $id, and $location has no such operator",
             s"Its stateful operators are $listed."
           )
         }
-      case None if query.operators.size == 1 => query.operators.head
-      case None                              =>
+      case None if logs.operators.size == 1 => logs.operators.head
+      case None                             =>
         throw new InvalidException(
-          s"${query.folder.location} has several stateful operators: $listed",
+          s"$location has several stateful operators: $listed",
           s"Give the number of one as option ${ReadOptions.OperatorId}."
         )
     }

@@ -294,6 +294,15 @@ class StateSourceSuite extends TidySuite with Queries {
       val nothing = refused(load(spark, folder.resolve("nothing").toString))
       assert(nothing.contains("is not the checkpoint of a streaming query"), nothing)
 
+      // Another operator of a kind that nobody knows is none of its business.
+      val entry = Path.of(checkpoint, "state/1/_metadata/metadata")
+      val before = Files.readString(entry)
+      Files.deleteIfExists(entry.resolveSibling(".metadata.crc"))
+      Files.writeString(entry, before.replace("\"dedupe\"", "\"oddity\""))
+      assert(load(spark, checkpoint, "operatorId" -> "0").count() > 0)
+      val unknown = refused(load(spark, checkpoint, "operatorId" -> "1"))
+      assert(unknown.contains("is 'oddity', and keeps 'default'"), unknown)
+      Files.writeString(entry, before)
       val gone = load(spark, checkpoint, "operatorId" -> "0", "batchId" -> "0")
       Files.delete(Path.of(checkpoint, "state/0/0", Attempt(1).changelog))
       val missing = intercept[Exception](gone.collect())

@@ -34,13 +34,15 @@ import io.bucketstate.move.place.PlaceRules
  * @param batch the batch
  * @param files all files with their lengths, as they were before anything was read; for whoever holds them against
  *              those that are there later
+ * @param only  the operator that is looked at; None for all. Others may be of a kind that is not known here
  */
 private[bucketstate] final class SourceQuery(
     session: SparkSession,
     val folder: QueryFolder,
     val batch: Long,
     insisted: Option[Provider],
-    val files: Map[String, Long] = Map.empty
+    val files: Map[String, Long] = Map.empty,
+    only: Option[Long] = None
 ) {
   private[this] val hadoop = SparkSessions.hadoopConf(session)
   private[this] val logs = new QueryLogs(folder)
@@ -100,7 +102,7 @@ private[bucketstate] final class SourceQuery(
       .get("spark.sql.streaming.statefulOperator.useStrictDistribution")
       .contains("true")
 
-  val operators: Seq[SourceOperator] = logs.operators.map { id =>
+  val operators: Seq[SourceOperator] = logs.operators.filter(id => only.forall(_ == id)).map { id =>
     val entry = logs.operator(id, batch)
     SourceOperator(entry, entry.stores.zipWithIndex.map { case (s, n) => storeOf(entry, s, n) })
   }
