@@ -44,7 +44,9 @@ private[plugin] object PluginSettings {
     PluginSettings(
       StoreConfig.word(settings, PluginKey.Series),
       StoreConfig.whole(settings, PluginKey.Interval),
-      Option.when(settings.contains(PluginKey.JvmWarmUp.key))(StoreConfig.whole(settings, PluginKey.JvmWarmUp)),
+      Option.when(settings.contains(PluginKey.JvmWarmUp.key))(
+        StoreConfig.whole(settings, PluginKey.JvmWarmUp)
+      ),
       StoreConfig.word(settings, PluginKey.Tab) == "true",
       StoreConfig.whole(settings, PluginKey.LogInterval)
     )

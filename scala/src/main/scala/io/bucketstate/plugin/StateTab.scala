@@ -55,7 +55,8 @@ private[plugin] object StateTab {
   /** Puts the tab into the application's web UI, if it has one, and begins to listen; None where nobody would see anything. */
   def begin(context: SparkContext, settings: PluginSettings): Option[StateTab] = {
     val every =
-      if (context.getConf.getBoolean("spark.eventLog.enabled", defaultValue = false)) settings.logIntervalMs
+      if (context.getConf.getBoolean("spark.eventLog.enabled", defaultValue = false))
+        settings.logIntervalMs
       else 0L
     Option.when(every > 0 || context.uiWebUrl.nonEmpty)(begin(context, every))
   }

@@ -1,7 +1,7 @@
 package io.bucketstate.plugin
 
-import java.util.concurrent.{ConcurrentLinkedQueue, CountDownLatch}
 import java.util.concurrent.atomic.AtomicInteger
+import java.util.concurrent.{ConcurrentLinkedQueue, CountDownLatch}
 import java.util.{Collections, Map => JMap}
 
 import scala.jdk.CollectionConverters._
@@ -44,7 +44,9 @@ class ExecutorSideSuite extends TidySuite with Eventually {
       assert(warnings.head.startsWith("The driver was not told"))
     }
 
-  for (failure <- Seq(None, Some(new IllegalStateException("gone")), Some(new LinkageError("gone"))))
+  for (
+    failure <- Seq(None, Some(new IllegalStateException("gone")), Some(new LinkageError("gone")))
+  )
     test(s"the driver is told of the last commits at the end, which ends in $failure") {
       val context = new Told("1") {
         override def ask(message: Object): Object = {

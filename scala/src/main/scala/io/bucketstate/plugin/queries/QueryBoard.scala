@@ -22,7 +22,8 @@ private[plugin] final class QueryBoard(kept: Kept) {
 
   private[this] val queries = mutable.LinkedHashMap.empty[String, Known]
   private[this] val executors = mutable.LinkedHashMap.empty[String, ExecutorView]
-  private[this] val lost = mutable.LinkedHashSet.empty[String] // of these, in the order of their loss
+  // Executors in the order of their loss.
+  private[this] val lost = mutable.LinkedHashSet.empty[String]
   private[this] val gone = new LastIds
 
   def began(run: String, id: String, name: String, started: String): Unit = synchronized {

@@ -81,7 +81,10 @@ class LoggedReportsSuite extends TidySuite {
 
   test("an executor that is logged in parts has all its stores") {
     val (board, replayed) = (new QueryBoard(Kept(1, 1)), new QueryBoard(Kept(1, 1)))
-    for (run <- Seq("run", "another"); each <- Seq(board, replayed))
+    for {
+      run <- Seq("run", "another")
+      each <- Seq(board, replayed)
+    }
       each.began(run, s"id of $run", "name", "now")
     board.told(Boards.executor("1", Boards.status(0), Boards.status(0, run = "another")))
     board.told(Boards.executor("2", Boards.status(1), Boards.status(1, run = "another")))

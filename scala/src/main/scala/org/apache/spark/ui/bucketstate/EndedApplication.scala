@@ -62,7 +62,9 @@ abstract class EndedApplication extends AppHistoryServerPlugin {
   private def keep(store: KVStore, text: String): Unit = {
     val pieces = KeptText.of(text)
     // An earlier text may have been longer.
-    piecesIn(store).filter(_.piece >= pieces.size).foreach(old => store.delete(classOf[KeptText], old.id))
+    piecesIn(store)
+      .filter(_.piece >= pieces.size)
+      .foreach(old => store.delete(classOf[KeptText], old.id))
     pieces.foreach(store.write(_))
   }
 
