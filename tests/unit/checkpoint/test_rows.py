@@ -157,6 +157,69 @@ def test_maps_that_arrow_or_memory_would_not_bear(words: bytes, problem: str) ->
         row_decoder(schema)(Slices.joined([row]))
 
 
+def compact(*values: bytes) -> bytes:
+    """A compact row of such values, none of which has a fixed width."""
+    return b"\x01" + bytes((len(values) + 7) // 8) + b"".join(varint(len(v)) + v for v in values)
+
+
+def pointer(offset: int, length: int) -> int:
+    return offset << 32 | length
+
+
+LONGS_OF = T.ArrayType(T.LongType())
+STRINGS_OF = T.ArrayType(T.StringType())
+STRUCT = T.StructType([T.StructField("s", T.StringType())])
+
+
+@pytest.mark.parametrize(
+    ("kind", "damaged", "sound", "problem"),
+    [
+        (LONGS_OF, b"", [7], "more elements than bytes"),
+        (LONGS_OF, b"\0\0\0", [7], "more elements than bytes"),
+        (LONGS_OF, entry(1, 0), [7], "more elements than bytes"),
+        (LONGS_OF, entry(8, 0, *range(7)), [7], "more elements than bytes"),
+        (LONGS_OF, entry(65, 0, *range(65)), [7], "more elements than bytes"),
+        (T.ArrayType(T.ByteType()), entry(16, 0, 0), [7], "more elements than bytes"),
+        (STRINGS_OF, entry(1, 0), ["b"], "more elements than bytes"),
+        (STRINGS_OF, entry(1, 0, pointer(0, 8), 0), ["b"], "before or behind"),
+        (STRINGS_OF, entry(1, 0, pointer(16, 8), 0), ["b"], "before or behind"),
+        (STRINGS_OF, entry(1, 0, pointer(24, 9), 0), ["b"], "before or behind"),
+        (STRINGS_OF, entry(1, 0, pointer(0, 0)), ["b"], "before or behind"),
+        (STRUCT, entry(0, pointer(0, 8)), ("b",), "before or behind"),
+        (STRUCT, entry(0, pointer(8, 8)), ("b",), "before or behind"),
+        (STRUCT, entry(0, pointer(16, 1)), ("b",), "before or behind"),
+        (T.CalendarIntervalType(), b"", (1, 2, 3), "less than 16 bytes"),
+        (T.CalendarIntervalType(), bytes(15), (1, 2, 3), "less than 16 bytes"),
+        (T.VariantType(), b"", (b"v", b"m"), "a variant"),
+        (T.VariantType(), b"\0\0\0", (b"v", b"m"), "a variant"),
+        (T.VariantType(), struct.pack("<i", -3) + b"ab", (b"v", b"m"), "a variant"),
+        (T.VariantType(), struct.pack("<i", 3) + b"ab", (b"v", b"m"), "a variant"),
+    ],
+)
+def test_what_reaches_into_the_next_row_is_refused(
+    kind: T.DataType, damaged: bytes, sound: Any, problem: str
+) -> None:
+    schema = T.StructType([T.StructField("v", kind)])
+    behind = [compact_row(schema, (sound,))] * 9
+    decoded = row_decoder(schema)(Slices.joined(behind))
+    assert decoded.equals(as_arrow(schema, [(sound,)] * 9))
+    with pytest.raises(ValueError, match=problem):
+        row_decoder(schema)(Slices.joined([compact(damaged), *behind]))
+
+
+@pytest.mark.parametrize("word", [pointer(0, 8), pointer(15, 1), pointer(16, 1), pointer(8, 0)])
+def test_a_word_of_a_raw_row_that_points_elsewhere(word: int) -> None:
+    sound = raw_row(STRUCT, ("b",))
+    with pytest.raises(ValueError, match="before or behind"):
+        row_decoder(STRUCT)(Slices.joined([b"\0" + entry(0, word), sound]))
+
+
+def test_a_word_of_what_is_null_may_point_anywhere() -> None:
+    found = [b"\0" + entry(1, pointer(2, 99)), raw_row(STRUCT, ("b",))]
+    decoded = row_decoder(STRUCT)(Slices.joined(found))
+    assert decoded.equals(as_arrow(STRUCT, [(None,), ("b",)]))
+
+
 def test_elements_that_share_bytes() -> None:
     schema = T.StructType([T.StructField("a", T.ArrayType(T.StringType()))])
     count, text = 32, b"x" * 256

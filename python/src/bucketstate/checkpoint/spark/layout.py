@@ -62,7 +62,8 @@ class Column:
 def unsafe_rows(rows: Slices, kinds: Sequence[T.DataType]) -> list[Column]:
     """UnsafeRows: a bit set of nulls in words of 8 bytes, a word per field, the variable part."""
     words = 8 * ((len(kinds) + 63) // 64)
-    if len(rows) and int(rows.lengths.min()) < words + 8 * len(kinds):
+    fixed = words + 8 * len(kinds)
+    if len(rows) and int(rows.lengths.min()) < fixed:
         raise ValueError(f"a row is too short for {len(kinds)} fields")
     columns = []
     for i, kind in enumerate(kinds):
@@ -71,16 +72,16 @@ def unsafe_rows(rows: Slices, kinds: Sequence[T.DataType]) -> list[Column]:
         if width(kind):
             columns.append(Column(valid, word))
         else:
-            columns.append(_pointed_to(rows, word, valid))
+            columns.append(_pointed_to(rows, word, valid, fixed))
     return columns
 
 
-def _pointed_to(rows: Slices, word: Positions, valid: Mask) -> Column:
-    """What a word of offset and length says, relative to the row."""
+def _pointed_to(rows: Slices, word: Positions, valid: Mask, fixed: int) -> Column:
+    """What a word of offset and length says, relative to the row: it lies behind the fixed part."""
     lengths = np.where(valid, gather(rows.buffer, word, "<u4"), 0).astype(np.int64)
     offsets = np.where(valid, gather(rows.buffer, word + 4, "<u4"), 0).astype(np.int64)
-    if (offsets + lengths > rows.lengths).any():
-        raise ValueError("a value would lie behind the end of its row")
+    if (valid & (offsets < fixed)).any() or (offsets + lengths > rows.lengths).any():
+        raise ValueError("a value would lie before or behind the variable part of its row")
     return Column(valid, rows.starts + offsets, lengths)
 
 

@@ -197,21 +197,26 @@ def _elements(arrays: Slices, valid: Mask, kind: T.DataType) -> tuple[Positions,
     counts = np.zeros(len(arrays), np.int64)
     counts[valid] = gather(arrays.buffer, arrays.starts[valid], "<i8")
     size = width(kind) or 8
-    # Before anything of that size is made.
-    if (counts < 0).any() or (counts[valid] > arrays.lengths[valid]).any():
+    # Before anything of that size is made, and first so that what follows fits a number.
+    if (counts < 0).any() or (counts > 8 * np.where(valid, arrays.lengths, 0)).any():
+        raise ValueError("an array has more elements than bytes")
+    elements = 8 + 8 * ((counts + 63) // 64)
+    fixed = elements + size * counts
+    # What lies behind an array is its neighbour's.
+    if (valid & (fixed > arrays.lengths)).any():
         raise ValueError("an array has more elements than bytes")
     of = np.repeat(np.arange(len(arrays)), counts)
     index = np.arange(of.size) - np.repeat(offsets_of(counts)[:-1], counts)
     base = arrays.starts[of]
     bits = gather(arrays.buffer, base + 8 + (index >> 3), "u1")
     there = np.asarray((bits >> (index & 7)) & 1 == 0)
-    at = base + 8 + 8 * ((counts[of] + 63) // 64) + size * index
+    at = base + elements[of] + size * index
     if width(kind):
         return counts, decode(arrays, Column(there, at), kind)
     lengths = np.where(there, gather(arrays.buffer, at, "<u4"), 0).astype(np.int64)
     offsets = np.where(there, gather(arrays.buffer, at + 4, "<u4"), 0).astype(np.int64)
-    if (offsets + lengths > arrays.lengths[of]).any():
-        raise ValueError("an element would lie behind the end of its array")
+    if (there & (offsets < fixed[of])).any() or (offsets + lengths > arrays.lengths[of]).any():
+        raise ValueError("an element would lie before or behind the variable part of its array")
     # Elements that share bytes would be copied as often as arrays in arrays have them.
     if (np.bincount(of, lengths, len(arrays)) > np.where(valid, arrays.lengths, 0)).any():
         raise ValueError("the elements of an array have more bytes than it")
@@ -235,6 +240,8 @@ def _decimals(values: Slices, valid: Mask, target: pa.DataType) -> pa.Array:
 
 
 def _calendar(values: Slices) -> pa.Array:
+    if (values.lengths < 16).any():
+        raise ValueError("an interval has less than 16 bytes")
     micros = gather(values.buffer, values.starts + 8, "<i8")
     if (np.abs(micros) > np.iinfo(np.int64).max // 1000).any():
         raise ValueError("an interval is too long for Arrow's nanoseconds")
@@ -257,7 +264,12 @@ def _intervals(
 
 def _variants(values: Slices) -> pa.Array:
     """The length of the value, the value, the metadata."""
+    # Behind those that are shorter begins another value.
+    if (values.lengths < 4).any():
+        raise ValueError("a variant has no room for the length of its value")
     size = gather(values.buffer, values.starts, "<i4").astype(np.int64)
+    if (size < 0).any() or (size > values.lengths - 4).any():
+        raise ValueError("a variant's value would lie behind its end")
     there = np.ones(len(values), np.bool_)
     value = Slices(values.buffer, values.starts + 4, size)
     metadata = Slices(values.buffer, values.starts + 4 + size, values.lengths - 4 - size)
