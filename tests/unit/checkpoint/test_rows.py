@@ -220,6 +220,13 @@ def test_a_word_of_what_is_null_may_point_anywhere() -> None:
     assert decoded.equals(as_arrow(STRUCT, [(None,), ("b",)]))
 
 
+@pytest.mark.parametrize("micros", [-(2**63), 2**63 - 1, 2**63 // 1000 + 1, -(2**63) // 1000])
+def test_an_interval_of_more_nanoseconds_than_arrow_has(micros: int) -> None:
+    schema = T.StructType([T.StructField("i", T.CalendarIntervalType())])
+    with pytest.raises(ValueError, match="too long for Arrow"):
+        row_decoder(schema)(Slices.joined([compact_row(schema, ((1, 2, micros),))]))
+
+
 def test_elements_that_share_bytes() -> None:
     schema = T.StructType([T.StructField("a", T.ArrayType(T.StringType()))])
     count, text = 32, b"x" * 256

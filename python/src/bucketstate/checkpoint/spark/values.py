@@ -243,7 +243,9 @@ def _calendar(values: Slices) -> pa.Array:
     if (values.lengths < 16).any():
         raise ValueError("an interval has less than 16 bytes")
     micros = gather(values.buffer, values.starts + 8, "<i8")
-    if (np.abs(micros) > np.iinfo(np.int64).max // 1000).any():
+    most = np.iinfo(np.int64).max // 1000
+    # Not by abs, which leaves the least number negative.
+    if (micros > most).any() or (micros < -most).any():
         raise ValueError("an interval is too long for Arrow's nanoseconds")
     months = gather(values.buffer, values.starts, "<i4")
     days = gather(values.buffer, values.starts + 4, "<i4")
