@@ -8,6 +8,7 @@ import struct
 import tracemalloc
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 
 from bucketstate.checkpoint import Checkpoint
@@ -89,3 +90,20 @@ def test_changed_bytes_are_damage_or_an_answer(tmp_path: Path, codec: str) -> No
 def test_a_length_that_cannot_be_is_not_allocated(codec: int, most: int) -> None:
     with pytest.raises(ValueError, match="cannot hold"):
         decompress(codec, bytes(9), most + 1)
+
+
+@pytest.mark.parametrize(("codec", "name"), [(1, "lz4_raw"), (2, "zstd"), (3, "snappy")])
+@pytest.mark.parametrize("raw", [b"", b"a", b"ab" * 9, bytes(range(256)) * 40, bytes(100_000)])
+def test_a_block_of_another_length_is_damage(codec: int, name: str, raw: bytes) -> None:
+    stored = pa.compress(raw, name, asbytes=True)
+    assert decompress(codec, stored, len(raw)) == raw
+    for other in (len(raw) - 1, len(raw) + 1, len(raw) + 9):
+        if other >= 0:
+            with pytest.raises((ValueError, OSError)):
+                decompress(codec, stored, other)
+
+
+@pytest.mark.parametrize("stored", [b"", b"\x80", b"\x81\x80\x80\x80\x80\x01", b"\xff" * 9])
+def test_a_snappy_block_without_a_length(stored: bytes) -> None:
+    with pytest.raises((ValueError, OSError)):
+        decompress(3, stored, 1)

@@ -29,7 +29,7 @@ def decompress(codec: int, stored: bytes, raw_length: int) -> bytes:
     if codec == 0:
         raw = stored
     elif codec in _ARROW:
-        raw = pa.decompress(stored, raw_length, _ARROW[codec], asbytes=True)
+        raw = _by_arrow(codec, stored, raw_length)
     elif codec == 4:
         raw = _lzf(stored)
     else:
@@ -37,6 +37,42 @@ def decompress(codec: int, stored: bytes, raw_length: int) -> bytes:
     if len(raw) != raw_length:
         raise ValueError(f"it has {len(raw)} bytes, not {raw_length}")
     return raw
+
+
+def _by_arrow(codec: int, stored: bytes, raw_length: int) -> bytes:
+    """What pyarrow makes of it; ValueError or OSError if that has another length.
+
+    pyarrow hands out as many bytes as it was asked for. Of LZ4 and Snappy some may not come from
+    the block, but be what was in memory.
+    """
+    if codec == 3 and _snappy_length(stored) != raw_length:
+        raise ValueError(f"it has {_snappy_length(stored)} bytes, not {raw_length}")
+    raw: bytes = pa.decompress(stored, raw_length, _ARROW[codec], asbytes=True)
+    if codec == 1 and raw_length and _fits(stored, raw_length - 1):
+        raise ValueError(f"it has less than {raw_length} bytes")
+    return raw
+
+
+def _fits(stored: bytes, room: int) -> bool:
+    """Whether an LZ4 block, which does not say its length, has no more raw bytes than that.
+
+    It takes as long as to decompress it, a tenth of what it takes to parse the records.
+    """
+    try:
+        pa.decompress(stored, room, _ARROW[1])
+    except OSError:
+        return False
+    return True
+
+
+def _snappy_length(stored: bytes) -> int:
+    """The number that a Snappy block begins with, a varint of at most 5 bytes."""
+    length = 0
+    for i, byte in enumerate(stored[:5]):
+        length |= (byte & 127) << 7 * i
+        if byte < 128:
+            return length
+    raise ValueError("it does not begin with its length")
 
 
 def _lzf(stored: bytes) -> bytes:
