@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from pyspark.sql import types as T  # noqa: N812
 
 from bucketstate.checkpoint.format.slices import Slices
+from bucketstate.checkpoint.spark import values as spark_values
 from bucketstate.checkpoint.spark.keys import buckets_of, list_decoder
 from bucketstate.errors import CheckpointError
 from tests.kit.cases import examples
@@ -225,6 +226,20 @@ def test_an_interval_of_more_nanoseconds_than_arrow_has(micros: int) -> None:
     schema = T.StructType([T.StructField("i", T.CalendarIntervalType())])
     with pytest.raises(ValueError, match="too long for Arrow"):
         row_decoder(schema)(Slices.joined([compact_row(schema, ((1, 2, micros),))]))
+
+
+@pytest.mark.parametrize(
+    ("kind", "value"), [(T.StringType(), "x" * 9), (T.BinaryType(), b"x" * 9), (LONGS_OF, [1] * 9)]
+)
+def test_more_than_arrow_can_hold_is_no_damage(
+    kind: T.DataType, value: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(spark_values, "_MOST", 17)
+    schema = T.StructType([T.StructField("v", kind)])
+    row = compact_row(schema, (value,))
+    assert len(row_decoder(schema)(Slices.joined([row]))) == 1
+    with pytest.raises(CheckpointError, match=r"more than 17.*fewer rows or columns"):
+        row_decoder(schema)(Slices.joined([row, row]))
 
 
 def test_elements_that_share_bytes() -> None:

@@ -43,6 +43,9 @@ _ARROW: dict[type[T.DataType], Callable[[Any], pa.DataType]] = {
     ),
 }
 
+_MOST = np.iinfo(np.int32).max
+"""What an Arrow array can hold of bytes of strings, or of elements of arrays."""
+
 _STRINGS = (T.StringType, T.CharType, T.VarcharType)
 
 
@@ -145,8 +148,8 @@ def _kinds(kind: T.StructType) -> list[T.DataType]:
 def _strings(values: Slices, valid: Mask, target: pa.DataType) -> pa.Array:
     _, offsets, data = values.to_arrow().buffers()
     narrow = np.frombuffer(offsets, np.int64)[: len(values) + 1] if len(values) else np.zeros(1)
-    if narrow[-1] - narrow[0] > np.iinfo(np.int32).max:
-        raise ValueError("the strings of one batch take more than 2 GiB")
+    if narrow[-1] - narrow[0] > _MOST:
+        raise _too_much("strings or bytes", f"take more than {_MOST} bytes")
     buffers = [_bitmap(valid), pa.py_buffer(narrow.astype(np.int32).tobytes()), data]
     return pa.Array.from_buffers(target, len(values), buffers)
 
@@ -283,9 +286,17 @@ def _variants(values: Slices) -> pa.Array:
 
 def _offsets(counts: Positions) -> pa.Buffer:
     offsets = offsets_of(counts)
-    if offsets[-1] > np.iinfo(np.int32).max:
-        raise ValueError("the arrays of one batch have more than 2^31 elements")
+    if offsets[-1] > _MOST:
+        raise _too_much("arrays or maps", f"have more than {_MOST} elements")
     return pa.py_buffer(offsets.astype(np.int32).tobytes())
+
+
+def _too_much(what: str, problem: str) -> CheckpointError:
+    """An error of its own: what is read is sound."""
+    return CheckpointError(
+        f"The {what} of a column {problem} in one batch, which Arrow cannot hold: read fewer rows "
+        "or columns at once, by the arguments partition, key, columns or filters of scan."
+    )
 
 
 def _bitmap(valid: Mask) -> pa.Buffer | None:
