@@ -2,6 +2,7 @@ package io.bucketstate.checkpoint.run
 
 import java.io.{FileOutputStream, IOException, OutputStream}
 import java.nio.file.{Files, Path}
+import java.util.concurrent.FutureTask
 
 import scala.jdk.CollectionConverters._
 import scala.util.{Random, Using}
@@ -106,6 +107,36 @@ class LocalCopiesSuite extends TidySuite {
         }
       }
     }
+
+  test("a copy that is opened while another reader has it mended is not read as it was") {
+    withCopies(handles = 100) { (_, reading) =>
+      val file = reading.run.files.maxBy(_.bytes)
+      val some = content.filter { case ((f, b, _), _) => file.holds(f, b) }
+      reading.use { readers =>
+        reading.lookUp(readers, some)
+        val task = new FutureTask[Unit](() => reading.lookUp(readers, some.take(1)))
+        val reader = new Thread(task)
+        // Who holds the copy has its mending wait, and may open it meanwhile.
+        reading.local.using(file) { copy =>
+          Damage.at(copy, 3)
+          reader.start()
+          awaitBlocked(reader)
+          reading.lookUp(readers, some.takeRight(1))
+        }
+        task.get()
+      }
+    }
+  }
+
+  private def awaitBlocked(thread: Thread): Unit = {
+    var blocked = 0
+    while (thread.isAlive && blocked < 20) {
+      thread.join(1)
+      blocked = if (thread.getState == Thread.State.BLOCKED) blocked + 1 else 0
+    }
+    assert(thread.isAlive, "it has to wait")
+    ()
+  }
 
   test("whatever byte changes under a reader, of data, index or filter, no answer is wrong") {
     withCopies(handles = 100) { (store, reading) =>

@@ -77,8 +77,9 @@ private[run] final class OpenRunFile(
    * can be read again.
    */
   def mend(): Boolean = local.isCopied(file.name) && {
-    closeHandle()
+    // In this order: whoever opens it before it is right has his handle closed, too.
     local.mend(file)
+    closeHandle()
     true
   }
 
