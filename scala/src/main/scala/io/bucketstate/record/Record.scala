@@ -60,7 +60,9 @@ object Record {
       shift += 7
       i += 1
     }
-    if (i >= end || source(i) < 0) -1 else n | (source(i) << shift)
+    // The fifth byte has room for 3 bits of an Int that is not negative.
+    if (i >= end || source(i) < 0 || (shift == 28 && source(i) > 7)) -1
+    else n | (source(i) << shift)
   }
 
   /** Where the key starts in a record that begins at `offset`: behind its length. */

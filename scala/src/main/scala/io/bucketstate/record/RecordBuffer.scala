@@ -73,10 +73,18 @@ final class RecordBuffer(assigner: BucketAssigner) {
   /** Space for a value of at most `size` bytes behind the key, which stays. */
   def valueSpace(size: Int): Array[Byte] = spaceFrom(keyLimit, size)
 
-  /** Space for at most `size` bytes from `at` on; what lies before it stays. */
+  /**
+   * Space for at most `size` bytes from `at` on; what lies before it stays. Throws `InvalidException` if no array has so
+   * many.
+   */
   def spaceFrom(at: Int, size: Int): Array[Byte] = {
-    val needed = at + size
-    if (needed > space.length) space = JArrays.copyOf(space, Math.max(needed, space.length * 2))
+    val needed = at.toLong + size
+    if (needed > space.length) {
+      if (needed > RecordBuffer.MostBytes)
+        throw Record.tooLong("a column family", needed, Record.MaxLength)
+      val room = Math.min(Math.max(needed, space.length * 2L), RecordBuffer.MostBytes)
+      space = JArrays.copyOf(space, room.toInt)
+    }
     space
   }
 
@@ -112,4 +120,7 @@ object RecordBuffer {
 
   /** Keys are written from here on, which leaves room in front for any length. */
   val KeyOffset = 5
+
+  /** What an array can hold in every JVM. */
+  private final val MostBytes = Int.MaxValue - 8L
 }
