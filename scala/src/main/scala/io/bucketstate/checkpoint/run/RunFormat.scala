@@ -21,7 +21,6 @@ import io.bucketstate.record.{Record, RecordOp}
  * covers the footer too.
  */
 private[bucketstate] object RunFormat {
-  val Version = 1
   val PrefixLength = 4
   val TableFormat = 6
 

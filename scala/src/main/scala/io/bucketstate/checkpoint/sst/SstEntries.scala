@@ -80,9 +80,6 @@ private[checkpoint] abstract class SstEntries(block: ByteSlice) {
     found
   }
 
-  /** Where the next entry begins, in the block. */
-  private[checkpoint] def position: Int = source.position - block.offset
-
   /** Where the entry of a restart begins, in the block. */
   private[checkpoint] def restartAt(number: Int): Int =
     numbers.getInt(restartsAt.toInt + 4 * number)
