@@ -47,7 +47,8 @@ private[checkpoint] final class SstBlocks(
     require(first, part)
     require(last, part)
     val length = last.offset - first.offset + last.size + SstHandle.TrailerBytes
-    if (length > MaxBytes) throw outside(last, part)
+    // Places of an index that was changed may lie in the file and be in no order.
+    if (last.offset < first.offset || length > MaxBytes) throw outside(last, part)
     file.read(first.offset, length.toInt)
   }
 

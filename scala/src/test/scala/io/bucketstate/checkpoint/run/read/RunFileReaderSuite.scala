@@ -5,7 +5,13 @@ import scala.util.{Random, Using}
 import org.rocksdb.{BlockBasedTableConfig, BloomFilter, ChecksumType, CompressionType, IndexType}
 import org.scalatest.tags.Slow
 
-import io.bucketstate.checkpoint.io.{BlockCodec, ByteSlice, NioFileStore, WorkFolder}
+import io.bucketstate.checkpoint.io.{
+  BlockCodec,
+  ByteSlice,
+  Damage => FileDamage,
+  NioFileStore,
+  WorkFolder
+}
 import io.bucketstate.checkpoint.manifest.Manifests
 import io.bucketstate.checkpoint.records.Lookup
 import io.bucketstate.checkpoint.run.open.{ReadLimits, SharedReads}
@@ -19,7 +25,14 @@ import io.bucketstate.checkpoint.run.{
   RunFormat,
   VersionSpan
 }
-import io.bucketstate.checkpoint.sst.{SstFooter, SstOptions, SstPlaces, SstValues}
+import io.bucketstate.checkpoint.sst.{
+  SstBlocks,
+  SstFooter,
+  SstHandle,
+  SstOptions,
+  SstPlaces,
+  SstValues
+}
 import io.bucketstate.error.CorruptException
 import io.bucketstate.record.{Record, RecordOp}
 import io.bucketstate.testkit.{TidySuite, _}
@@ -360,6 +373,21 @@ class RunFileReaderSuite extends TidySuite {
     )
     val e = intercept[CorruptException](RunFileReader.open(file.copy(entries = 4), local))
     assert(e.getMessage.contains("expected a number of entries of 4, found 5"))
+  }
+
+  test("blocks that an index has in no order are damage, also where none lies outside") {
+    val file = golden.runs.last.files.maxBy(_.bytes)
+    Using.resource(new NioFileStore(GoldenRuns.folder).open(file.name)) { source =>
+      val damage = new FileDamage("a test", "a run")
+      val blocks = new SstBlocks(source, SstFooter.read(source, damage), damage, () => false)
+      for (before <- Seq(1L, 5L, 14L, 15L, 100L)) {
+        val e = intercept[CorruptException] {
+          blocks.readSome(SstHandle(100, 9), SstHandle(100 - before, 9), "data block")
+        }
+        assert(e.getMessage.contains(s"found 9 bytes at byte ${100 - before}"), e)
+      }
+      assert(blocks.readSome(SstHandle(100, 9), SstHandle(114, 9), "data block").length == 28)
+    }
   }
 
   test("a block of nonsense, whose checksum would be right, ends with one kind of exception") {
