@@ -44,6 +44,11 @@ final case class TimeBuckets(
   /** Keys that have not expired, counted exactly. */
   def keyCount: Long = untimedKeys + keys.valuesIterator.sum
 
+  /** Whether nothing is counted that has expired. */
+  def isLiving: Boolean =
+    (untimedKeys == 0 || untimed >= horizon) &&
+      keys.forall { case (start, count) => count == 0 || start >= horizon }
+
   /** Whether a record that is no removal has not expired. */
   def shows(record: Array[Byte]): Boolean = {
     val start = TimedValue.startOf(record)

@@ -3,6 +3,7 @@ package io.bucketstate.checkpoint.changelog
 import scala.collection.immutable.{IndexedSeq, SortedMap}
 
 import io.bucketstate.checkpoint.io.{ByteSlice, Damage, LittleEndian}
+import io.bucketstate.checkpoint.records.FamilyEncodings
 import io.bucketstate.record.{FamilyDescriptor, TimeBuckets, TimedValue}
 
 /**
@@ -105,6 +106,8 @@ private[checkpoint] object ChangelogFooter {
         if (isTimed && !isCounted) throw damage("the keys of a family with times are not counted")
         val descriptor =
           FamilyDescriptor(id, in.string(), in.string(), in.string(), (flags & Internal) != 0)
+        if (isTimed != FamilyEncodings.isTimed(descriptor))
+          throw mismatch(descriptor, isTimed, damage)
         val keys = Option.when(isCounted)(in.u64())
         ChangelogFamily(descriptor, keys, keys.filter(_ => isTimed).map(times(in, _, damage)))
       }
@@ -126,6 +129,14 @@ private[checkpoint] object ChangelogFooter {
       ChangelogFooter(families, nextFamily, blocks)
     }
 
+  private def mismatch(descriptor: FamilyDescriptor, isTimed: Boolean, damage: Damage) = {
+    val found = if (isTimed) "time buckets" else "no time buckets"
+    damage(
+      s"the column family '${descriptor.name}' has $found, but its values are encoded as " +
+        s"'${descriptor.valueEncoding}'"
+    )
+  }
+
   private def flagsOf(format: Int): Int = format match {
     case ChangelogFormat.Plain => Internal | IsNotCounted
     case _                     => Internal | IsTimed | IsNotCounted
@@ -143,7 +154,9 @@ private[checkpoint] object ChangelogFooter {
       untimedKeys,
       buckets.to(SortedMap)
     )
-    if (times.keys.size != buckets.size) throw damage("a time bucket is listed twice")
+    if (buckets.lazyZip(buckets.drop(1)).exists(_._1 >= _._1))
+      throw damage("time buckets are not in ascending order, each once")
+    if (!times.isLiving) throw damage(s"time buckets count keys that expired before $horizon")
     if (times.keyCount != keys) throw damage.mismatch("keys in time buckets", keys, times.keyCount)
     times
   }

@@ -12,7 +12,6 @@ import io.bucketstate.checkpoint.io.{
   ManifestName,
   VersionedFile
 }
-import io.bucketstate.checkpoint.run.RunFormat
 import io.bucketstate.config.ConfigKey
 import io.bucketstate.error.{ChangedSetting, CorruptException, InvalidException, MissingException}
 import io.bucketstate.record.BucketAssigner
@@ -53,7 +52,7 @@ final class BucketCount(setting: Option[Int], default: Int, folder: FileStore) {
    */
   def require(path: String, numBuckets: Int, hashFunction: String): Unit = {
     if (hashFunction != BucketAssigner.HashName) throw otherHash(path, hashFunction)
-    if (numBuckets < 1 || numBuckets > RunFormat.MaxBucket + 1) throw noNumber(path, numBuckets)
+    if (numBuckets < 1 || numBuckets > BucketCount.Most) throw noNumber(path, numBuckets)
     val current = decide(numBuckets).numBuckets
     if (numBuckets != current) throw otherNumber(path, numBuckets, current)
   }
@@ -109,12 +108,15 @@ final class BucketCount(setting: Option[Int], default: Int, folder: FileStore) {
 
   private def noNumber(path: String, numBuckets: Int) = new CorruptException(
     path,
-    s"expected 1 to ${RunFormat.MaxBucket + 1} buckets, found $numBuckets",
+    s"expected 1 to ${BucketCount.Most} buckets, found $numBuckets",
     Damage.Remedy
   )
 }
 
 object BucketCount {
+
+  /** What a store has at most, of the 65536 that a run's keys have room for. */
+  final val Most = 32768
 
   /** A number that nothing can change. */
   def of(assigner: BucketAssigner, folder: FileStore): BucketCount =

@@ -1,7 +1,8 @@
 package io.bucketstate.checkpoint.manifest
 
 import io.bucketstate.checkpoint.io.{CheckpointFiles, RunName}
-import io.bucketstate.checkpoint.run.{Run, RunFile, RunFormat}
+import io.bucketstate.checkpoint.records.FamilyEncodings
+import io.bucketstate.checkpoint.run.{Run, RunFile}
 
 /** Something that must be true of every manifest, by name, and whether it is of one. */
 final case class ManifestInvariant(name: String, holds: Boolean)
@@ -43,7 +44,7 @@ object ManifestInvariants {
       ),
       ManifestInvariant(
         "the number of buckets fits a run's keys",
-        m.numBuckets >= 1 && m.numBuckets <= RunFormat.MaxBucket + 1
+        m.numBuckets >= 1 && m.numBuckets <= BucketCount.Most
       ),
       ManifestInvariant(
         "every bucket is one of the store's",
@@ -84,6 +85,14 @@ object ManifestInvariants {
         m.families.forall { f =>
           f.lastCount.forall(c => f.keyCount.isEmpty && c.version < m.version && c.keys >= 0)
         }
+      ),
+      ManifestInvariant(
+        "a family has time buckets if its values have times, and only then",
+        m.families.forall(f => f.times.isDefined == FamilyEncodings.isTimed(f.descriptor))
+      ),
+      ManifestInvariant(
+        "no time bucket that holds keys has expired",
+        m.families.forall(_.times.forall(_.isLiving))
       ),
       ManifestInvariant(
         "a family's time buckets hold as many keys as it has",

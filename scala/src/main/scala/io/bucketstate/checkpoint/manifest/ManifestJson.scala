@@ -89,13 +89,18 @@ private[checkpoint] object ManifestJson {
     times.keys.foreachEntry((start, n) => keys.addObject().put("start", start).put("keys", n))
   }
 
-  private def times(json: Reader): TimeBuckets = TimeBuckets(
-    json.optional("newest")(_.long(_)).getOrElse(TimeBuckets.NoTime),
-    json.long("horizon"),
-    json.optional("untimed")(_.long(_)).getOrElse(TimedValue.Never),
-    json.long("untimedKeys"),
-    json.objects("keys").map(b => b.long("start") -> b.long("keys")).to(SortedMap)
-  )
+  private def times(json: Reader): TimeBuckets = {
+    val keys = json.objects("keys").map(b => b.long("start") -> b.long("keys"))
+    if (keys.lazyZip(keys.drop(1)).exists(_._1 >= _._1))
+      throw json.bad("keys", "time buckets in ascending order, each once,")
+    TimeBuckets(
+      json.optional("newest")(_.long(_)).getOrElse(TimeBuckets.NoTime),
+      json.long("horizon"),
+      json.optional("untimed")(_.long(_)).getOrElse(TimedValue.Never),
+      json.long("untimedKeys"),
+      keys.to(SortedMap)
+    )
+  }
 
   private def write(run: Run, to: ObjectNode): Unit = {
     to.put("firstVersion", run.versions.first).put("lastVersion", run.versions.last)

@@ -46,6 +46,9 @@ object FamilyEncodings {
     if (descriptor.valueEncoding == TimedRow) descriptor.copy(valueEncoding = CompactRow)
     else descriptor
 
+  /** Whether the family's values have times. */
+  def isTimed(descriptor: FamilyDescriptor): Boolean = descriptor.valueEncoding == TimedRow
+
   /** @param file where it was found, as users know it */
   def specOf(file: String, descriptor: FamilyDescriptor): FamilySpec = {
     val multiValued = descriptor.valueEncoding match {
@@ -61,11 +64,11 @@ object FamilyEncodings {
       case TimestampPostfix              => (BucketKey.BeforeTimestamp, Scans.Ranges)
       case other => throw unknown(file, descriptor, s"keys encoded as '$other'")
     }
-    val isTimed = descriptor.valueEncoding == TimedRow
-    if (isTimed && scans != Scans.Nothing) {
+    val hasTimes = isTimed(descriptor)
+    if (hasTimes && scans != Scans.Nothing) {
       throw unknown(file, descriptor, s"times and keys encoded as '${descriptor.keyEncoding}'")
     }
-    FamilySpec(descriptor, bucketKey, scans, multiValued, Option.when(isTimed)(Expiry.None))
+    FamilySpec(descriptor, bucketKey, scans, multiValued, Option.when(hasTimes)(Expiry.None))
   }
 
   private def unknown(file: String, descriptor: FamilyDescriptor, what: String) =

@@ -3,6 +3,7 @@ import java.nio.charset.StandardCharsets.UTF_8
 import java.nio.file.Files
 import java.util.UUID
 
+import scala.collection.immutable.SortedMap
 import scala.util.Random
 
 import com.fasterxml.jackson.databind.ObjectMapper
@@ -160,7 +161,7 @@ class ManifestSuite extends TidySuite {
         Seq(young.copy(versions = VersionSpan(7, 9)), old)
       ),
       "no tombstones" -> good.copy(runs = Seq(young.copy(versions = VersionSpan(1, 9)))),
-      "fits a run's keys" -> good.copy(numBuckets = 70000),
+      "fits a run's keys" -> good.copy(numBuckets = BucketCount.Most + 1),
       "one of the store's" -> good.copy(numBuckets = 3),
       "which buckets it has" -> withFile(_.copy(buckets = Nil)),
       "share no bucket" -> good.copy(runs = Seq(young, old.copy(files = old.files ++ old.files))),
@@ -169,6 +170,12 @@ class ManifestSuite extends TidySuite {
       "described once" -> good.copy(families = good.families ++ good.families),
       "as many keys as it has" -> good.copy(families =
         good.families.map(_.copy(times = Some(TimeBuckets.ofUntimed(1000))))
+      ),
+      "only then" -> good.copy(families =
+        good.families.map(_.copy(times = Some(TimeBuckets.ofUntimed(60))))
+      ),
+      "keys has expired" -> good.copy(families =
+        good.families.map(_.copy(times = Some(TimeBuckets(9, 9, 9, 0, SortedMap(8L -> 60L)))))
       ),
       "where there is none of this one" -> good.copy(families =
         good.families.map(_.copy(lastCount = Some(KeysAt(3, 1))))

@@ -3,6 +3,9 @@ package io.bucketstate.checkpoint.manifest
 import scala.collection.immutable.SortedMap
 import scala.util.Random
 
+import com.fasterxml.jackson.databind.ObjectMapper
+import com.fasterxml.jackson.databind.node.ObjectNode
+
 import io.bucketstate.checkpoint.changelog.{ChangelogFamily, ChangelogReader, ChangelogWriter}
 import io.bucketstate.checkpoint.io.{Attempt, BlockCodec, Damage, RunName}
 import io.bucketstate.checkpoint.records.Lookup
@@ -21,22 +24,32 @@ class TimesInFilesSuite extends TidySuite {
       (if (random.nextInt(4) == 0) TimedValue.Never else random.nextLong(1L << 32)) ->
         (1L + random.nextInt(1000))
     }
+    val untimed =
+      if (random.nextBoolean()) TimedValue.Never else random.nextLong((1L << 32) - 1)
     TimeBuckets(
       if (random.nextBoolean()) TimeBuckets.NoTime else random.nextLong((1L << 32) - 1),
-      random.nextLong((1L << 32) - 1),
-      if (random.nextBoolean()) TimedValue.Never else random.nextLong((1L << 32) - 1),
+      random.nextLong(1 + (keys.map(_._1) ++ Seq(untimed, TimedValue.Never - 1)).min),
+      untimed,
       random.nextInt(50).toLong,
       keys.to(SortedMap)
     )
   }
 
-  private def changelog(held: TimeBuckets, keys: Long): MemoryFileStore = {
+  private val timed = Changes.descriptor(0).copy(valueEncoding = "timed-row/1")
+
+  private def changelog(held: TimeBuckets, keys: Long): MemoryFileStore =
+    changelog(timed, Some(held), keys)
+
+  private def changelog(
+      family: FamilyDescriptor,
+      held: Option[TimeBuckets],
+      keys: Long
+  ): MemoryFileStore = {
     val changes = new FamilyChanges {
-      override def descriptor: FamilyDescriptor =
-        Changes.descriptor(0).copy(valueEncoding = "timed-row/1")
+      override def descriptor: FamilyDescriptor = family
       override def numBuckets: Int = 4
       override def keyCount: Option[Long] = Some(keys)
-      override def times: Option[TimeBuckets] = Some(held)
+      override def times: Option[TimeBuckets] = held
       override def foreach(sink: ChangeSink): Unit = ()
     }
     val bytes = new ChangelogWriter().encode(
@@ -56,8 +69,7 @@ class TimesInFilesSuite extends TidySuite {
       val store = changelog(times, times.keyCount)
       assert(store.read("3.changelog")(8) == 2)
       val reader = ChangelogReader.open(store, Attempt(3))
-      val descriptor = Changes.descriptor(0).copy(valueEncoding = "timed-row/1")
-      assert(reader.families == Seq(ChangelogFamily(descriptor, Some(times.keyCount), Some(times))))
+      assert(reader.families == Seq(ChangelogFamily(timed, Some(times.keyCount), Some(times))))
       reader.close()
     }
   }
@@ -68,6 +80,42 @@ class TimesInFilesSuite extends TidySuite {
       ChangelogReader.open(changelog(times, times.keyCount + 1), Attempt(3))
     )
     assert(e.getMessage.contains("keys in time buckets"))
+  }
+
+  test("what says one thing of a family's times and has another makes a changelog damaged") {
+    val late = TimeBuckets(9, 9, 9, 0, SortedMap(8L -> 5L))
+    val untimed = TimeBuckets(9, 9, 8, 5, SortedMap.empty)
+    for (
+      (family, held, problem) <- Seq(
+        (timed, None, "no time buckets"),
+        (Changes.descriptor(0), Some(TimeBuckets.ofUntimed(5)), "time buckets"),
+        (timed, Some(late), "expired before 9"),
+        (timed, Some(untimed), "expired before 9")
+      )
+    ) {
+      val store = changelog(family, held, 5)
+      val e = intercept[CorruptException](ChangelogReader.open(store, Attempt(3)))
+      assert(e.getMessage.contains(problem), e)
+    }
+    // No key of it is counted, so it may stay.
+    ChangelogReader
+      .open(changelog(late.copy(keys = SortedMap(8L -> 0L)), 0), Attempt(3))
+      .close()
+  }
+
+  test("a manifest's time buckets are in ascending order, each once") {
+    val times = TimeBuckets(9, 0, TimedValue.Never, 0, SortedMap(10L -> 2L, 20L -> 3L))
+    val all = manifest(times, file(0, BucketSpan(0, 0, 3), None))
+    val text = new String(ManifestFormat.encode(all), "UTF-8")
+    for ((from, to) <- Seq("10" -> "30", "10" -> "20")) {
+      val tree = new ObjectMapper().readTree(text).asInstanceOf[ObjectNode]
+      tree.remove("checksum")
+      val keys = tree.get("families").get(0).get("timeBuckets").get("keys")
+      assert(keys.get(0).get("start").asText == from)
+      keys.get(0).asInstanceOf[ObjectNode].put("start", to.toLong)
+      val e = intercept[CorruptException](ManifestFormat.decode(ManifestFormat.seal(tree), damage))
+      assert(e.getMessage.contains("ascending"), e)
+    }
   }
 
   private def file(n: Int, buckets: BucketSpan, times: Option[TimeSpan]) = RunFile(
@@ -85,7 +133,7 @@ class TimesInFilesSuite extends TidySuite {
     3,
     4,
     "xxh64",
-    Seq(ManifestFamily(Changes.descriptor(0), Some(times.keyCount), times = Some(times))),
+    Seq(ManifestFamily(timed, Some(times.keyCount), times = Some(times))),
     Seq(Run(VersionSpan(1, 3), files))
   )
 

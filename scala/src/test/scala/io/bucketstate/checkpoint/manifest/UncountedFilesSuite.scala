@@ -5,6 +5,7 @@ import java.util.UUID
 
 import io.bucketstate.checkpoint.changelog.{ChangelogFamily, ChangelogReader, ChangelogWriter}
 import io.bucketstate.checkpoint.io.{Attempt, BlockCodec, Damage, RunName}
+import io.bucketstate.checkpoint.records.FamilyEncodings
 import io.bucketstate.checkpoint.run.{BucketSpan, Run, RunFile, VersionSpan}
 import io.bucketstate.error.CorruptException
 import io.bucketstate.record._
@@ -16,7 +17,10 @@ class UncountedFilesSuite extends TidySuite {
 
   private def family(number: Int, keys: Option[Long], held: Option[TimeBuckets] = None) =
     new FamilyChanges {
-      override def descriptor: FamilyDescriptor = Changes.descriptor(number)
+      override def descriptor: FamilyDescriptor = {
+        val plain = Changes.descriptor(number)
+        if (held.isEmpty) plain else FamilyEncodings.timed(plain)
+      }
       override def numBuckets: Int = 4
       override def keyCount: Option[Long] = keys
       override def times: Option[TimeBuckets] = held
