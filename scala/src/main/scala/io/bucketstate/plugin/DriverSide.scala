@@ -77,14 +77,15 @@ private[plugin] final class DriverSide(turnOn: TurnedOn, misfit: Option[String])
     StatusJson.write(board.fold(NoQueries)(_.update(status)))
   }
 
-  override def shutdown(): Unit =
+  override def shutdown(): Unit = {
     tab.foreach { shown =>
       Harmless("the last report in the event log") {
-        // In local mode Spark does not wait for the executor, which tells once more as it ends.
-        ExecutorSide.here.foreach(shown.told)
+        shown.ending(ExecutorSide.here)
         shown.end()
       }
     }
+    ExecutorSide.leave()
+  }
 }
 
 private[plugin] object DriverSide {

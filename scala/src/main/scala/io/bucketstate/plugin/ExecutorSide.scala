@@ -40,13 +40,13 @@ private[plugin] final class ExecutorSide(provider: String, makeProvider: () => S
       val metrics = new ExecutorMetrics(context.metricRegistry, () => Ticker.System.nanos)
       StoreWatch.begin(board)
       driver = Some(context)
-      ExecutorSide.begin(this)
+      if (isInDriver(context)) ExecutorSide.begin(this)
       telling = Some(
         Repeated("bucketstate-plugin", TimeUnit.MILLISECONDS.toNanos(settings.intervalMs)) { () =>
           tell(context, metrics)
         }
       )
-      val warmUpMs = settings.warmUpMs(inDriver = context.executorID == Driver)
+      val warmUpMs = settings.warmUpMs(inDriver = isInDriver(context))
       if (warmUpMs > 0 && context.conf.get(TurnedOn.Provider, "") == provider) {
         val hadoopConf = HadoopOfSpark.conf(context.conf)
         warming = Some(new JvmWarmUp(makeProvider, context.conf, hadoopConf, warmUpMs))
@@ -58,8 +58,8 @@ private[plugin] final class ExecutorSide(provider: String, makeProvider: () => S
     StoreWatch.end(board)
     telling.foreach(_.stop())
     warming.foreach(_.stop())
-    driver.filter(_ => board.storeStatus.nonEmpty).foreach(tellLast)
-    ExecutorSide.end(this)
+    // In local mode the driver has looked, before it closed the stores.
+    driver.filter(!isInDriver(_) && board.storeStatus.nonEmpty).foreach(tellLast)
   }
 
   /**
@@ -128,18 +128,19 @@ private[plugin] object ExecutorSide {
   /** What Spark calls the executor of a driver that runs tasks itself. */
   private final val Driver = "driver"
 
+  private def isInDriver(context: PluginContext): Boolean = context.executorID == Driver
+
   @volatile private[this] var current = Option.empty[ExecutorSide]
 
-  /** How the stores of this process stand, if it runs tasks: in local mode that of the driver does. */
+  /** How the stores of the driver's process stand; None where it runs no tasks. */
   def here: Option[ExecutorStatus] =
     for {
       side <- current
       context <- side.driver
     } yield side.status(context)
 
-  private def begin(side: ExecutorSide): Unit = synchronized { current = Some(side) }
+  /** The driver ends, behind whom nobody asks. */
+  def leave(): Unit = current = None
 
-  private def end(side: ExecutorSide): Unit = synchronized {
-    if (current.contains(side)) current = None
-  }
+  private def begin(side: ExecutorSide): Unit = current = Some(side)
 }

@@ -3,7 +3,12 @@ package io.bucketstate.plugin
 import java.util.concurrent.TimeUnit
 
 import org.apache.spark.SparkContext
-import org.apache.spark.scheduler.{SparkListener, SparkListenerEvent, SparkListenerExecutorRemoved}
+import org.apache.spark.scheduler.{
+  SparkListener,
+  SparkListenerApplicationEnd,
+  SparkListenerEvent,
+  SparkListenerExecutorRemoved
+}
 import org.apache.spark.sql.streaming.StreamingQueryListener.QueryTerminatedEvent
 import org.apache.spark.ui.bucketstate.SparkTab
 import org.slf4j.LoggerFactory
@@ -27,11 +32,25 @@ private[plugin] final class StateTab(
 
   private[this] val guard = new Guard(logger, "The tab State lacks what executors told")
 
+  private[this] var isEnding = false
+
   /** Takes what an executor tells. A failure is said once. */
   def told(status: ExecutorStatus): Unit = guard {
     board.told(status)
     // What comes after its executor was removed is not shown, and from the log it would be.
     if (!board.isGone(status.executor)) logged.due(status, board.hasEnded).foreach(log)
+  }
+
+  /**
+   * The application is about to end. Only the first call counts: later, stores may be closed.
+   *
+   * @param here how stores of this process stand
+   */
+  def ending(here: => Option[ExecutorStatus]): Unit = synchronized {
+    if (!isEnding) {
+      isEnding = true
+      guard(here.foreach(told))
+    }
   }
 
   /** The application ends: what is known of its queries is logged, also of those whose end was before the last report. */
@@ -75,6 +94,10 @@ private[plugin] object StateTab {
         case end: QueryTerminatedEvent => tab.ended(end.runId.toString)
         case _                         => ()
       }
+
+      // Stores of this process are closed at this event, too, by a listener that comes behind this one.
+      override def onApplicationEnd(event: SparkListenerApplicationEnd): Unit =
+        tab.ending(ExecutorSide.here)
 
       override def onExecutorRemoved(event: SparkListenerExecutorRemoved): Unit =
         tab.removed(event.executorId)

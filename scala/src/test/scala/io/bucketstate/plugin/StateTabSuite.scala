@@ -59,6 +59,21 @@ class StateTabSuite extends TidySuite {
     assert(posted.drop(before) == Seq(Seq("3" -> 2L)))
   }
 
+  test(
+    "as the application ends stores of this process are looked at once, before they are closed"
+  ) {
+    val board = new QueryBoard(Kept(3, 5))
+    val it = tab(board)(keep)
+    board.began("4", "id of 4", "name", "now")
+    it.told(Boards.executor("driver", Boards.status(0, run = "4", version = 1)))
+    val before = posted.size
+    it.ending(Some(Boards.executor("driver", Boards.status(0, run = "4", version = 2))))
+    it.ending(fail("they are closed"))
+    it.end()
+    assert(posted.drop(before) == Seq(Seq("4" -> 2L)))
+    assert(board.view.executors.map(_.stores) == Seq(1))
+  }
+
   test("what cannot be linked leaves Spark's threads alone, with one warning") {
     val board = new QueryBoard(Kept(3, 5))
     board.began("run", "id", "name", "now")
