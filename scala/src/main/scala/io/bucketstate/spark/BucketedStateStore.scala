@@ -9,8 +9,13 @@ import io.bucketstate.store.{StoreFigures, WriteSession}
 import io.bucketstate.watch.{CommitReport, WatchedStore}
 
 /**
- * A version opened for writing: changes become version + 1 when they are committed. For one thread, as
- * Spark uses it; a second thread that still runs for a killed task loses its stamp and fails.
+ * A version opened for writing: changes become version + 1 when they are committed. For one thread at a time, as
+ * Spark uses it.
+ *
+ * Spark feeds Python, and serves the state that Python asks for, in threads beside the task's, and ends a task that was
+ * killed without waiting for them. A thread that calls after the end fails. One that is in the middle of a call then, such
+ * as in a read from storage, goes on, and what it changes comes later than anything that is undone. So the end of a store
+ * that other threads have called leaves its table to them, and the next attempt loads another.
  */
 private[spark] final class BucketedStateStore(
     id: StateStoreId,
@@ -24,16 +29,23 @@ private[spark] final class BucketedStateStore(
   import BucketedStateStore._
 
   private[this] val newVersion = version + 1
+  private[this] val opener = Thread.currentThread
+  // Volatile, as the state is: either another thread finds the end, or whoever ends it finds that there was another.
+  @volatile private[this] var isShared = false
   private[this] var figures: StateStoreMetrics = _
 
   override protected def readAt: Long = newVersion
 
-  override protected def requireOpen(): Unit =
+  override protected def requireOpen(): Unit = {
+    if (Thread.currentThread ne opener) share()
     if ((state ne Updating) || !session.isCurrent) {
       session.verify()
       StoreLifecycle.next(state, Update)
       ()
     }
+  }
+
+  private def share(): Unit = if (!isShared) isShared = true
 
   override def put(key: UnsafeRow, value: UnsafeRow, colFamilyName: String): Unit = {
     requireOpen()
@@ -121,8 +133,9 @@ private[spark] final class BucketedStateStore(
     if (state ne Aborted) {
       session.verify()
       state = next
+      if (Thread.currentThread ne opener) share()
       try {
-        session.abort()
+        if (isShared) session.abandon() else session.abort()
         figures = SparkMetrics.of(id, session.current)
       } finally session.end()
     }

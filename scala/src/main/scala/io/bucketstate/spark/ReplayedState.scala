@@ -47,6 +47,9 @@ private[bucketstate] final class ReplayedState(
 
     override def abort(): Unit = table.abort()
 
+    /** Nobody else has this table. */
+    override def abandon(): Unit = ()
+
     override def current: StoreFigures = StoreFigures.of(table, _ => None, besides = 0L)
 
     override val ids: CheckpointIds = CheckpointIds(None, None)

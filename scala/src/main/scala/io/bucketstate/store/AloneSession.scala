@@ -59,6 +59,9 @@ private[bucketstate] final class AloneSession(
 
   override def abort(): Unit = table.abort()
 
+  /** Nobody else has this table. */
+  override def abandon(): Unit = ()
+
   override def current: StoreFigures = figures.current(table)
 
   override def verify(): Unit = lock.verify(stamp)

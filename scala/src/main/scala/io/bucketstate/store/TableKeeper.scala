@@ -259,6 +259,11 @@ private[store] final class TableKeeper(
 
   def aborted(changed: StateTable): Unit = orForgotten(changed)(changed.abort())
 
+  /** Somebody may still change the table: it is not handed out again. */
+  def abandoned(changed: StateTable): Unit = synchronized {
+    if (changed eq table) forget()
+  }
+
   /** A table that was left half way, by whatever, is not handed out again. */
   private def orForgotten(changed: StateTable)(change: => Unit): Unit = synchronized {
     try change

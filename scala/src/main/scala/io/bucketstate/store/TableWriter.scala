@@ -104,6 +104,8 @@ private[bucketstate] final class TableWriter(
 
   override def abort(): Unit = keeper.aborted(table)
 
+  override def abandon(): Unit = keeper.abandoned(table)
+
   override def current: StoreFigures = figures.current(table)
 
   override def verify(): Unit = lock.verify(stamp)

@@ -32,8 +32,11 @@ private[bucketstate] trait WriteSession {
    */
   def commit(): StoreFigures
 
-  /** Undoes the open changes. */
+  /** Undoes the open changes. No other thread is in the middle of a call. */
   def abort(): Unit
+
+  /** Leaves the table with its open changes to whoever may be in the middle of a call: nobody else goes on from it. */
+  def abandon(): Unit
 
   /** Keys and memory as they are now: what happened since the last commit is left for the next one. */
   def current: StoreFigures

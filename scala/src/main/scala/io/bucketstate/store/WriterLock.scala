@@ -10,8 +10,8 @@ import io.bucketstate.background.{Patience, Ticker, Writers}
 
 /**
  * Lets one task at a time write a store. Whoever acquires it gets a stamp; a task that no longer holds
- * its stamp (it was killed and another attempt took over) fails on its next call and can never reach
- * the table.
+ * its stamp (it was killed and another attempt took over) fails on its next call. One that was in the
+ * middle of a call by then has another table than the next: whoever ends a store sees to that.
  *
  * Waiting is bounded: after `timeoutMs` the newcomer fails with what the host says of a store that is
  * still held. Whoever closes the store may come too early, and need not come again: nobody else gets the lock
