@@ -149,6 +149,29 @@ def test_a_key_is_called_for_each_of_its_timers_that_has_fired() -> None:
     assert second["action"] is None
 
 
+class Swaps:
+    """Gives each part the other's value, or the second the first one's and the first none."""
+
+    def handleInputRows(self, _key: Any, rows: list[dict[str, Any]], state: State[Held]) -> None:
+        value = state.value
+        value.seen, value.last = value.last, value.seen if len(rows) == 1 else ValueState()
+
+
+def test_parts_that_change_places_keep_what_they_held() -> None:
+    calls: list[dict[str, Any]] = [
+        {"k": k, "state": stored('{"n":4}'), "parts": {"last": "7", "seen": "1"}} for k in "ab"
+    ]
+    answers = [
+        row
+        for answer in made(Swaps)(iter([batch(calls, [[1], [1, 2]])]))
+        for row in answer.to_pylist()
+    ]
+    assert [row["parts"] for row in answers] == [
+        {"last": {"value": "1"}, "seen": {"value": "7"}},
+        {"last": {"value": None}, "seen": {"value": "7"}},
+    ]
+
+
 class Utilities:
     """As what Spark pickles a method of."""
 

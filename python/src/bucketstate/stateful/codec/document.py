@@ -85,7 +85,8 @@ class PartCodec:
         item = item.add("value", self._value.stored).add("expires", LongType())
         return ArrayType(item)
 
-    def dump(self, part: Any, clock: Clock) -> list[dict[str, Any]]:
+    def dump(self, part: Any, clock: Clock, *, moved: bool = False) -> list[dict[str, Any]]:
+        """Its values; in a part that was `moved` from another field their time begins again."""
         made = []
         for n, (key, held) in enumerate(self._items(part)):
             item: dict[str, Any] = {}
@@ -96,7 +97,8 @@ class PartCodec:
             except MismatchError as e:
                 raise e.under(f"[{n if self._key is None else repr(key)}]") from None
             if self.ttl is not None:
-                expires = held.expires if held.expires is not None else clock.expiry(self.ttl)
+                expires = None if moved else held.expires
+                expires = clock.expiry(self.ttl) if expires is None else expires
                 if expires is not None:
                     item["expires"] = expires
             made.append(item)
@@ -279,7 +281,7 @@ class StateCodec:
             if beside is not None:
                 continue
             try:
-                document[name] = part.dump(found, clock)
+                document[name] = part.dump(found, clock, moved=found._field not in (None, name))
             except MismatchError as e:
                 raise e.under(name) from None
         return _text(document)
@@ -304,6 +306,7 @@ class StateCodec:
                 arguments[name] = part.load(document.get(name, []), clock)
             except MismatchError as e:
                 raise e.under(name) from None
+            arguments[name]._field = name
         return self._struct.make(**arguments)
 
     def unreadable(

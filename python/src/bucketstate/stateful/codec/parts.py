@@ -45,6 +45,9 @@ class ValueState(Generic[T]):
         value: what it holds; None for nothing.
     """
 
+    _field: str | None = None
+    """The field that it was read of, where the document has it."""
+
     def __init__(self, value: T | None = None) -> None:
         self._held: Held[T] | None = None if value is None else Held(value)
 
@@ -84,6 +87,9 @@ class ListState(Generic[T]):
     Raises:
         StateUsageError: it is one value, such as a text, whose letters would be the values.
     """
+
+    _field: str | None = None
+    """The field that it was read of, where the document has it."""
 
     def __init__(self, values: Iterable[T] = ()) -> None:
         self._held: list[Held[T]] = [Held(v) for v in several(values, "ListState")]
@@ -162,6 +168,8 @@ class MapState(Generic[K, V]):
         StateUsageError: it is no dict.
     """
 
+    _field: str | None = None
+    """The field that it was read of, where the document has it."""
     _check: Callable[[Any], None] | None = None
     """Refuses a key of a wrong type, in a call of a function."""
 

@@ -25,6 +25,7 @@ from bucketstate.stateful.run.usage import (
     checked_watermark,
     warn_of_first_watermark,
 )
+from bucketstate.stateful.run.variables import in_memory
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -308,20 +309,28 @@ class State(Generic[T]):
 
     def _grown(self) -> bool:
         """Whether parts that lie beside the document make a state of what was none."""
-        return self._parts() is not None and any(
-            holds(getattr(self._value, name)) for name in self._codec.parts
-        )
+        if self._parts() is None:
+            return False
+        parts = [getattr(self._value, name) for name in self._codec.parts]
+        # After `clear` the new value has parts in memory: one with a variable was given to it.
+        cleared = self._kept.text is not None
+        return any(part.exists() if cleared else holds(part) for part in parts)
 
     def _settle_parts(self, *, stored: bool) -> None:
         """Brings the parts beside the document in line with the value that the call left."""
         was_stored = self._kept.text is not None
         if self._value is _UNREAD and (stored or (self._beside is _UNREAD and not was_stored)):
             return
-        for name, part in (self._parts() or {}).items():
-            if not stored:
+        parts = self._parts() or {}
+        if not stored:
+            for part in parts.values():
                 part.drop(was_stored=was_stored)
-            elif (given := getattr(self._value, name)) is not part:
-                part.replace(given)
+            return
+        given = {name: getattr(self._value, name) for name in parts}
+        # A field may be given another field's part. All are read before the first is written.
+        taken = {n: in_memory(g) for n, g in given.items() if g is not parts[n]}
+        for name, held in taken.items():
+            parts[name].replace(held)
 
     def _clock(self) -> Clock:
         if not self._codec.parts:

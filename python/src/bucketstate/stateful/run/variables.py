@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from pyspark.sql.streaming.stateful_processor import StatefulProcessorHandle
 
     from bucketstate.stateful.codec.document import PartCodec, StateCodec
+    from bucketstate.stateful.codec.parts import Part
 
 T = TypeVar("T")
 K = TypeVar("K")
@@ -127,6 +128,12 @@ class ValueVariable(_Variable, ValueState[T]):
         self._write()
         self._variable.update(row)
 
+    def plain(self) -> ValueState[T]:
+        made: ValueState[T] = ValueState()
+        if self.exists():
+            made.update(self.get())  # type: ignore[arg-type]
+        return made
+
     def replace(self, other: ValueState[T]) -> None:
         """Holds what another part holds."""
         if other.exists():
@@ -158,6 +165,9 @@ class ListVariable(_Variable, ListState[T]):
         if rows:
             self._write()
             self._variable.appendList(rows)
+
+    def plain(self) -> ListState[T]:
+        return ListState(self.get())
 
     def replace(self, other: ListState[T]) -> None:
         self.put(other.get())
@@ -195,6 +205,9 @@ class MapVariable(_Variable, MapState[K, V]):
         self._write()
         self._variable.removeKey(known)
 
+    def plain(self) -> MapState[K, V]:
+        return MapState(dict(self.iterator()))
+
     def replace(self, other: MapState[K, V]) -> None:
         entries = list(other.iterator())
         self.clear()
@@ -207,6 +220,12 @@ class MapVariable(_Variable, MapState[K, V]):
 
 
 Bound = ValueVariable[Any] | ListVariable[Any] | MapVariable[Any, Any]
+
+
+def in_memory(part: Part) -> Any:
+    """The part, or what a variable holds now, which later writes leave alone."""
+    return part.plain() if isinstance(part, ValueVariable | ListVariable | MapVariable) else part
+
 
 _KINDS: dict[type[Any], type[Any]] = {
     ValueState: ValueVariable,
