@@ -257,3 +257,26 @@ def read_off(key: Any, rows: pd.DataFrame, _state: State[Record]) -> pd.DataFram
 def test_a_reading_that_a_clock_change_leaves_out() -> None:
     run = Harness(stateful.define(read_off, output=Clock), by="k", time_zone="Europe/Berlin")
     assert [row["at"] for row in run.run(ROWS[:1])] == [datetime(2025, 3, 30, 1, tzinfo=UTC)]
+
+
+def test_timers_are_refused_before_the_function_runs() -> None:
+    """Also where it only writes states, and where it is called for the timers alone."""
+
+    def register(_key: Any, _rows: list[dict[str, Any]], state: State[Record]) -> None:
+        state.value.n += 1
+        state.registerTimer(state.now + timedelta(minutes=1), name="later")
+
+    called = []
+
+    def counted(keys: Keys[Record], _rows: pd.DataFrame) -> None:
+        called.append(len(keys))
+        keys.update(numbers(keys))
+
+    typed = Harness(stateful.define(register), by="k", timeout="processing")
+    typed.run(ROWS)
+    typed.advance(timedelta(hours=1))
+    for rows in (ROWS, []):
+        with pytest.raises(StateUsageError, match="has timers") as refusal:
+            typed.restarted(stateful.define(counted)).run(rows)
+        assert any("in counted" in note for note in refusal.value.__notes__)
+    assert called == []

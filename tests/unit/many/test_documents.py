@@ -232,4 +232,4 @@ def test_what_does_not_fit_names_key_and_field(text: str) -> None:
 def test_timers_of_a_function_with_one_key_are_not_lost() -> None:
     _, made = documents(Plain)
     with pytest.raises(StateUsageError, match="The state of 1 has timers"):
-        read(made, ['{"n":1}', '{"$timers":[[5,null]],"n":1}'])
+        made.check_timers(pa.array(['{"n":1}', '{"$timers":[[5,null]],"n":1}', None]), lambda n: n)

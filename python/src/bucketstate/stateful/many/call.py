@@ -94,6 +94,10 @@ class ColumnsCall:
         self._values: pa.StructArray | None = None
         self._watermark_read = False
 
+    def check(self) -> None:
+        """Refuses timers, before the function runs: it may write states without reading them."""
+        self._documents.check_timers(self._texts, self.key)
+
     @property
     def now(self) -> datetime:
         return local(self._now, self._zone)

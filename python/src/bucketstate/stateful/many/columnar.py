@@ -118,6 +118,7 @@ class Columnar:
         )
         keys: Keys[Any] = Keys(call)
         try:
+            call.check()
             if block.timed_out and definition.expired_timer is not None:
                 result = definition.expired_timer(keys)
             else:

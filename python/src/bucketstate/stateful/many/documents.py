@@ -83,18 +83,8 @@ class Documents:
         made: np.ndarray[Any, Any] = found.to_numpy(zero_copy_only=False)
         return made
 
-    def read(
-        self, versions: pa.Array, texts: pa.Array, key: Callable[[int], Any]
-    ) -> pa.StructArray:
-        """The columns; where there is no document those of a new value, or nulls.
-
-        `key` tells the key of the n-th document for messages. Raises MigrationError for one that
-        does not fit the class, and StateUsageError for one that has timers.
-        """
-        count = len(texts)
-        present = texts.is_valid().to_numpy(zero_copy_only=False)
-        if not present.any():
-            return self._new(count)
+    def check_timers(self, texts: pa.Array, key: Callable[[int], Any]) -> None:
+        """Raises StateUsageError for a document that has timers, which no column has."""
         timers = pc.fill_null(pc.starts_with(texts, _TIMERS), False)
         if pc.any(timers).as_py():
             first = pc.index(timers, pa.scalar(True)).as_py()
@@ -102,6 +92,19 @@ class Documents:
                 f"The state of {key(first)!r} has timers, which a function with one key in a call "
                 "registered, and one with columns has none. Run that one until they have fired."
             )
+
+    def read(
+        self, versions: pa.Array, texts: pa.Array, key: Callable[[int], Any]
+    ) -> pa.StructArray:
+        """The columns; where there is no document those of a new value, or nulls.
+
+        `key` tells the key of the n-th document for messages. Raises MigrationError for one that
+        does not fit the class.
+        """
+        count = len(texts)
+        present = texts.is_valid().to_numpy(zero_copy_only=False)
+        if not present.any():
+            return self._new(count)
         alone = present & self._asks_codec(versions, texts)
         if alone.all():
             return self._loaded(versions, texts, np.arange(count), key)

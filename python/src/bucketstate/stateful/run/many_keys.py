@@ -76,7 +76,6 @@ class Keys(Generic[T]):
 
         Raises:
             MigrationError: a stored value does not fit the class any more.
-            StateUsageError: a state has timers, which a function over columns cannot call.
             WrongTypeError: pandas would change a whole number beyond 2**53, beside a null.
         """
         return self._call.state
