@@ -93,6 +93,9 @@ class Kept(NamedTuple):
 
     def without(self, due: Due) -> Kept:
         """What is left once `due` has fired. The timeout stays for the call to see and end."""
+        if due == (self.timeout, None):
+            # A timer without a name, of the same moment, fires after it.
+            return self
         return self._replace(timers=tuple(t for t in self.timers if t != due))
 
     def same(self, other: Kept) -> bool:
