@@ -208,6 +208,8 @@ SEVERAL: list[tuple[str, list[Any]]] = [
     ("key.key", [1, 3]),
     ("key.key", [1.0, 2.9, Decimal("3.5")]),
     ("key.key", [300, -(2**63), 2**63 - 1]),
+    ("key.key", [2**63, 1]),
+    ("key.key", [2**63]),
     ("key.key", []),
     ("partition_id", [0, 2**40]),
     ("value.at", [AT]),
@@ -237,8 +239,9 @@ def test_one_of_several_values_is_equal_to_one(
 @pytest.mark.parametrize(
     ("column", "values"),
     [
-        ("key.key", [2**63]),
         ("key.key", ["1"]),
+        ("key.key", [True]),
+        ("key.key", [Decimal("nan")]),
         ("key.key", [[1]]),
         ("value.name", ["\udcff"]),
         ("value.name", "abc"),
@@ -256,7 +259,7 @@ def test_several_values_that_are_none_of_the_column(
         with_nulls((column, how, values))
 
 
-@pytest.mark.parametrize("value", [2**63, [1], "1", object()])
+@pytest.mark.parametrize("value", [[1], "1", True, object(), Decimal("nan"), Decimal("snan")])
 def test_a_value_that_is_none_of_the_column(
     with_nulls: Callable[..., set[Any]], value: Any
 ) -> None:

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import math
+import operator
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from decimal import Decimal
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -22,6 +26,15 @@ _COMPARED: dict[str, Callable[[pa.Array, pa.Scalar], pa.Array]] = {
     "<=": pc.less_equal,
     ">": pc.greater,
     ">=": pc.greater_equal,
+}
+_OF_NUMBERS: dict[str, Callable[[Any, Any], bool]] = {
+    "=": operator.eq,
+    "==": operator.eq,
+    "!=": operator.ne,
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
 }
 _OF_SEVERAL = ("in", "not in")
 OPERATORS = (*_COMPARED, *_OF_SEVERAL)
@@ -86,7 +99,7 @@ def rows_where(batch: pa.RecordBatch, filters: Sequence[Filter]) -> pa.RecordBat
         try:
             masks.append(_mask(column, how, value))
         # Of numbers that are too large, and of texts that are none, come errors of Python's own.
-        except (pa.ArrowException, TypeError, ValueError, OverflowError) as e:
+        except (pa.ArrowException, TypeError, ValueError, ArithmeticError) as e:
             wanted = "values" if how in _OF_SEVERAL else "a value"
             raise InvalidArgumentError(
                 f"filters has {(name, how, value)!r}, but {name} is {column.type}: give {wanted} "
@@ -102,6 +115,8 @@ def _mask(column: pa.Array, how: str, value: Any) -> pa.Array:
     if how in _OF_SEVERAL:
         found = _equal_to_one(column, value)
         return found if how == "in" else pc.invert(found)
+    if pa.types.is_integer(column.type) and (number := _number(value)) is not None:
+        return _whole_mask(column, how, number)
     if value is not None:
         # As one value: a list would be compared to the rows, one by one.
         one = value if isinstance(value, pa.Scalar) else pa.scalar(value)
@@ -109,6 +124,41 @@ def _mask(column: pa.Array, how: str, value: Any) -> pa.Array:
     if how not in _OF_NULL:
         raise TypeError("null is neither less nor more")
     return _OF_NULL[how](column)
+
+
+def _whole_mask(column: pa.Array, how: str, number: int | float | Decimal) -> pa.Array:
+    """How whole numbers compare to any number, as in Python; Arrow would make floats of both."""
+    kind = column.type
+    bits = kind.bit_width
+    least, most = (
+        (-(1 << bits - 1), (1 << bits - 1) - 1)
+        if pa.types.is_signed_integer(kind)
+        else (0, (1 << bits) - 1)
+    )
+    if not least <= number <= most:
+        # All of the column lie on one side of it, and 0 among them; a NaN has none.
+        return _for_all(column, _OF_NUMBERS[how](0, number))
+    below = math.floor(number)
+    if number == below:
+        return _COMPARED[how](column, pa.scalar(below, kind))
+    if how in _OF_NULL:
+        return _for_all(column, how == "!=")
+    # Less than 2.5 is what is less than 3, and more than 2.5 what is more than 2.
+    return _COMPARED[how](column, pa.scalar(below + (how in ("<", ">=")), kind))
+
+
+def _for_all(column: pa.Array, answer: bool) -> pa.Array:
+    """A column of one answer for all values, which is null for a null."""
+    return pc.if_else(pc.is_valid(column), answer, None)
+
+
+def _number(value: Any) -> int | float | Decimal | None:
+    """The number that it is; None for what is none, such as a bool."""
+    if isinstance(value, pa.Scalar):
+        value = value.as_py()
+    elif isinstance(value, np.generic):
+        value = value.item()
+    return value if isinstance(value, int | float | Decimal) and type(value) is not bool else None
 
 
 def _equal_to_one(column: pa.Array, values: Iterable[Any]) -> pa.Array:
