@@ -101,7 +101,11 @@ def test_an_answer_says_what_it_is_of(tmp_path: Path) -> None:
         assert live.get_many([]).to_arrow().num_rows == 0
         assert repr(live) == f"Live({str(tmp_path)!r}, version=1)"
         assert (live.version, live.batch) == (1, 0)
+        scan = live.scan()
+        assert scan.get("a") == answer.value
     assert repr(live) == f"Live({str(tmp_path)!r}, closed)"
+    with pytest.raises(InvalidArgumentError, match="was closed"):
+        scan.get("a")
     with pytest.raises(InvalidArgumentError, match="was closed: make another one"):
         live.get("a")
     # What was answered stays.

@@ -92,8 +92,10 @@ class Follower:
         return self._folder.stamps(_names(view)) == [self._stamp, None]
 
     def close(self) -> None:
-        """Gives up all files."""
-        self._held.close()
+        """Gives up all files, and ends its views."""
+        with self.lock:
+            self._held.ended = True
+            self._held.close()
 
     def _take(self, made: View, began: float, *, back: bool) -> View:
         known = self._view

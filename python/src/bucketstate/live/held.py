@@ -180,6 +180,8 @@ class Held:
     def __init__(self, memory: int) -> None:
         self.lock = threading.RLock()
         """Around whatever is looked up."""
+        self.ended = False
+        """Whether nothing is to be looked up any more: nobody would close what that opens."""
         self._indexes = Indexes(memory)
         self._opened = Opened(most_open(_MOST_DATABASES, _FILES_OF_A_DATABASE))
         self._stores: dict[str, HeldStore] = {}

@@ -222,7 +222,10 @@ class Live:
             return self._follower.refreshed().version
 
     def close(self) -> None:
-        """Removes what it has copied, and closes what it has open. Answers stay as they are."""
+        """Removes what it has copied, and closes what it has open. Answers stay as they are.
+
+        A scan of it looks keys up no more.
+        """
         with self._lock:
             self._closed = True
             self._follower.close()

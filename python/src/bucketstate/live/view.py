@@ -70,9 +70,17 @@ class View:
         """What is asked for at the version."""
 
     def rows(self, source: Source) -> pa.Table:
-        """Rows of the key that the source's selection names, as `Finder` has them."""
+        """Rows of the key that the source's selection names, as `Finder` has them.
+
+        Raises InvalidArgumentError once what looks keys up was closed.
+        """
         of = source.selection
         with self._held.lock:
+            if self._held.ended:
+                raise InvalidArgumentError(
+                    "The scan is of a Live that was closed, which looks no keys up for it any "
+                    "more: make another one, or scan its Checkpoint."
+                )
             return self.family(source).find([(of.key, of.user_key)], of.partition).table
 
     def family(self, source: Source) -> FamilyView:
