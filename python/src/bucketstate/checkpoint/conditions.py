@@ -108,6 +108,6 @@ def _typed(text: str, kind: pa.DataType) -> Any:
         try:
             return pa.scalar(text).cast(kind)
         except pa.ArrowInvalid:
-            # A reading without a zone is one in UTC, as everywhere in a checkpoint.
-            return pa.scalar(f"{text}Z").cast(kind)
+            # A reading without a zone is one in UTC, as everywhere in a checkpoint; so is a date.
+            return pa.scalar(text).cast(pa.timestamp(kind.unit)).cast(kind)
     return text if pa.types.is_string(kind) else pa.scalar(text).cast(kind)
