@@ -143,12 +143,15 @@ class SparkQuery:
         if idle:
             yield
             return
-        before = str(self.spark.conf.get(_NO_DATA))
+        before = self.spark.conf.get(_NO_DATA, None)
         self.spark.conf.set(_NO_DATA, "false")
         try:
             yield
         finally:
-            self.spark.conf.set(_NO_DATA, before)
+            if before is None:
+                self.spark.conf.unset(_NO_DATA)
+            else:
+                self.spark.conf.set(_NO_DATA, before)
 
     def _streamed(self, rows: DataFrame) -> dict[int, pa.Table]:
         kept: dict[int, pa.Table] = {}
