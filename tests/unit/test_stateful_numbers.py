@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 
 from bucketstate import stateful
@@ -141,6 +142,11 @@ def test_with_spark_s_setting_a_frame_has_them_as_whole_numbers() -> None:
     frame = calls._inputs.shaped(iter([{"id": [BIG, None], "small": [None, 3]}]))
     assert [str(t) for t in frame.dtypes] == ["Int64", "Int32"]
     assert frame["id"].tolist() == [BIG, pd.NA]
+    # So it is where columns come as Arrow has them, with nulls and without.
+    arrays = {"id": pa.array([BIG, 1]), "small": pa.array([None, 3], pa.int32())}
+    frame = calls._inputs.shaped(iter([arrays]))
+    assert [str(t) for t in frame.dtypes] == ["Int64", "Int32"]
+    assert (frame["id"].tolist(), frame["small"].tolist()) == ([BIG, 1], [pd.NA, 3])
     # Of columns that pandas has made so, dicts have None.
     made = pd.Series([BIG, None], dtype="Int64")
     dicts = Calls(

@@ -67,6 +67,10 @@ class Frames:
         spark = self._types[name]
         if isinstance(column, pa.Array):
             # As it comes where Spark makes columns of it: see `wire`.
+            if self._extension and type(spark) in _EXTENSIONS:
+                # So Spark makes all whole numbers then, also where no null is among them.
+                kind = pd.api.types.pandas_dtype(_EXTENSIONS[type(spark)])
+                return cast("pd.Series[Any]", column.to_pandas(types_mapper=lambda _: kind))
             masked = column.null_count and isinstance(spark, LongType)
             nested = name in self._nested or isinstance(spark, TimestampType | TimestampNTZType)
             column = column.to_pylist() if masked or nested else pandas_column(column)
