@@ -326,6 +326,17 @@ def test_rows_behind_the_watermark_leave_nothing() -> None:
     assert [key.k for key in harness.states()] == ["b"]
 
 
+def test_keys_whose_rows_have_no_times_are_forgotten_by_the_watermark() -> None:
+    recipe = stateful.reduce(n=stateful.count(), ttl=5 * MINUTE, at="at")
+    harness = Harness(recipe, by="k", schema=SCHEMA, event_time="at")
+    harness.run([row("b", 0)])
+    harness.run([{**row("a", 0), "at": None}, row("b", 4)])
+    assert sorted(key.k for key in harness.states()) == ["a", "b"]
+    harness.run([row("b", 6)])
+    harness.run()
+    assert [key.k for key in harness.states()] == ["b"]
+
+
 def test_an_aggregate_that_is_added_counts_from_then_on() -> None:
     harness = Harness(stateful.reduce(n=stateful.count()), by="k", schema=SCHEMA)
     harness.run([row("a", 0, n=5)])

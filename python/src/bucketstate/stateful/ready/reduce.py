@@ -15,6 +15,7 @@ from bucketstate.stateful.errors import DefinitionError
 from bucketstate.stateful.ready.aggregates import Aggregate, Bound, Extreme, bound_all, together
 from bucketstate.stateful.ready.forgetting import Forgetting, forget_at
 from bucketstate.stateful.ready.groups import Groups, by_key
+from bucketstate.stateful.ready.instants import watermark_of
 from bucketstate.stateful.ready.recipe import Recipe, time_column
 from bucketstate.stateful.ready.stored import stacked
 from bucketstate.stateful.run.definition import Definition, define
@@ -44,7 +45,9 @@ def reduce(
     Args:
         aggregates: by name, where a name cannot be an argument.
         ttl: what is kept of a key is forgotten when it had no row for so long; for ever without.
-        at: the event-time column that `ttl` goes by; processing time without.
+        at: the event-time column that `ttl` goes by; processing time without. A key that had no
+            row with such a time goes by the watermark; of the first batch, which has none, it stays
+            until it has another row.
         named: by name: `flights=stateful.count()`.
 
     Raises:
@@ -120,6 +123,9 @@ class _Heard(Forgetting, Reducing):
 
     def handleInputRows(self, keys: Keys[Any], rows: pa.RecordBatch) -> Any:
         *made, (heard, (last,)) = self.joined(keys, rows)
+        if watermark := watermark_of(keys):
+            # A key whose rows have no time would stay for ever. In the first batch is no watermark.
+            last = pc.fill_null(last, pa.scalar(watermark, last.type))
         keys.update(state_of([*made, (heard, [last])]))
         forget_at(keys, pc.add(last, self._ttl * MICROS_PER_MILLI))
         return self.output(keys, made)
