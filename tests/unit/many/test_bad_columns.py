@@ -280,3 +280,21 @@ def test_timers_are_refused_before_the_function_runs() -> None:
             typed.restarted(stateful.define(counted)).run(rows)
         assert any("in counted" in note for note in refusal.value.__notes__)
     assert called == []
+
+
+@pytest.mark.parametrize(
+    ("zone", "at"),
+    [
+        ("+01:00:30", datetime(2024, 1, 1, 10, 59, 30, tzinfo=UTC)),
+        ("-02:30", datetime(2024, 1, 1, 14, 30, tzinfo=UTC)),
+        ("Europe/Berlin", datetime(2024, 1, 1, 11, tzinfo=UTC)),
+        ("UTC", datetime(2024, 1, 1, 12, tzinfo=UTC)),
+    ],
+)
+def test_readings_of_a_clock_are_in_the_time_zone_of_the_session(zone: str, at: datetime) -> None:
+    def step(keys: Keys[Record], _rows: pd.DataFrame) -> None:
+        keys.timeout_at(pa.array([datetime(2024, 1, 1, 12)] * len(keys)))
+
+    run = harness(step, timeout="event", time_zone=zone)
+    run.run(ROWS)
+    assert run.timeout("a") == at

@@ -18,7 +18,7 @@ from bucketstate.stateful.errors import (
     StateUsageError,
     WrongTypeError,
 )
-from bucketstate.stateful.many.given import zone_name
+from bucketstate.stateful.many.given import instants, zone_name
 from bucketstate.stateful.many.protocol import PUT, REMOVED, STATE, UNTOUCHED
 from bucketstate.stateful.many.tables import OTHER_ORDER, arrow_of, counts_up, flags
 from bucketstate.stateful.run.usage import (
@@ -263,12 +263,7 @@ class ColumnsCall:
         if not pa.types.is_timestamp(array.type) and not pa.types.is_null(array.type):
             raise self._no_column(when, "timeout_at", "a datetime")
         if pa.types.is_timestamp(array.type) and array.type.tz is None:
-            array = pc.assume_timezone(
-                array.cast(pa.timestamp("us")),
-                zone_name(self._zone),
-                ambiguous="latest",
-                nonexistent="latest",
-            )
+            array = instants(array.cast(pa.timestamp("us")), self._zone)
         micros = array.cast(pa.timestamp("us", "UTC"), safe=False).cast(pa.int64())
         absent = micros.is_null().to_numpy(zero_copy_only=False)
         found = micros.fill_null(0).to_numpy() // MICROS_PER_MILLI

@@ -143,10 +143,7 @@ class Given:
             )
         try:
             if pa.types.is_timestamp(kind) and kind.tz is not None and array.type.tz is None:
-                # In the second of two hours that have the same readings, as Spark does it.
-                array = pc.assume_timezone(
-                    array, zone_name(self._zone), ambiguous="latest", nonexistent="latest"
-                )
+                array = instants(array, self._zone)
             return array.cast(kind)
         except pa.ArrowException as e:
             raise self._wrong(
@@ -168,8 +165,22 @@ class Given:
         )
 
 
+def instants(readings: pa.Array, zone: tzinfo) -> pa.Array:
+    """Times without a zone as those of the session's."""
+    offset = zone.utcoffset(None)
+    if offset is None:
+        # In the second of two hours that have the same readings, as Spark does it.
+        return pc.assume_timezone(
+            readings, zone_name(zone), ambiguous="latest", nonexistent="latest"
+        )
+    # Arrow does not know the seconds of an offset.
+    unit = readings.type.unit
+    found = pc.subtract_checked(readings, pa.scalar(offset, pa.duration(unit)))
+    return found.cast(pa.timestamp(unit, "UTC"))
+
+
 def zone_name(zone: tzinfo) -> str:
-    """A session's time zone as Arrow names it."""
+    """A session's time zone as Arrow names it, which knows offsets in whole minutes alone."""
     key = getattr(zone, "key", None)
     if isinstance(key, str):
         return key
