@@ -25,7 +25,12 @@ private[bucketstate] object InParallel {
         number = next.getAndIncrement()
       }
     }
-    (1 to math.min(Helpers, count - 1)).foreach(_ => BackgroundPool.readers.execute(() => work()))
+    try
+      (1 to math.min(Helpers, count - 1)).foreach(_ => BackgroundPool.readers.execute(() => work()))
+    catch {
+      // "Unable to create native thread": this thread does all of it.
+      case _: OutOfMemoryError => ()
+    }
     work()
     unfinished.await()
     if (failed.get != null) throw failed.get

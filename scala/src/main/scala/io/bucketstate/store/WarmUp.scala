@@ -65,20 +65,27 @@ private[bucketstate] final class WarmUp(
    */
   private def begin(table: StateTable, fills: Boolean): Unit =
     if (!table.isResident && (!fills || isFilling.compareAndSet(false, true))) {
-      BackgroundPool.submit { () =>
-        try {
-          table.requireVerified()
-          (0 until bucketsOf(table)).iterator
-            .takeWhile(_ => !stopped && !table.isAbandoned)
-            .foreach { bucket =>
-              table.families
-                .filter(family => fills || family.loadsWhole)
-                .foreach(family => if (!family.load(bucket)) family.fill(bucket))
-            }
-        } catch { case NonFatal(failure) => failed(table, failure) }
-        finally if (fills) isFilling.set(false)
+      try BackgroundPool.submit(() => load(table, fills))
+      catch {
+        // "Unable to create native thread" passes, and a version that is written is not to fail for it.
+        case failure @ (_: Exception | _: OutOfMemoryError) =>
+          if (fills) isFilling.set(false)
+          failed(table, failure)
       }
     }
+
+  private def load(table: StateTable, fills: Boolean): Unit =
+    try {
+      table.requireVerified()
+      (0 until bucketsOf(table)).iterator
+        .takeWhile(_ => !stopped && !table.isAbandoned)
+        .foreach { bucket =>
+          table.families
+            .filter(family => fills || family.loadsWhole)
+            .foreach(family => if (!family.load(bucket)) family.fill(bucket))
+        }
+    } catch { case NonFatal(failure) => failed(table, failure) }
+    finally if (fills) isFilling.set(false)
 
   private def bucketsOf(table: StateTable): Int =
     table.families.iterator.map(_.numBuckets).maxOption.getOrElse(0)

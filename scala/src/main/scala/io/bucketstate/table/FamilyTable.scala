@@ -424,5 +424,5 @@ private[table] final class FamilyTable(
   /** The open version is complete. */
   def commit(): Unit = if (times != null) times.commit()
 
-  def memoryBytes: Long = buckets.heap + changes.heap + cold.heap
+  def memoryBytes: Long = buckets.heap + changes.heap + cold.heap + filling.heap
 }

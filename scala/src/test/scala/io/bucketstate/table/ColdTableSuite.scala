@@ -140,6 +140,30 @@ class ColdTableSuite extends TidySuite {
     assert(family.records(table.newest).size == 1000)
   }
 
+  test("what is read ahead to make a bucket whole counts as memory until it is a part of it") {
+    val room = new Room(numBuckets = 1)
+    import room._
+    val value = new String(new Array[Byte](100))
+    def written(keys: Range): Unit =
+      version(keys.foreach(n => family.put(record(s"k$n", value))))
+    written(0 until 1000)
+    val model = (0 until 1000).map(n => s"k$n" -> value).toMap
+    for (_ <- 1 to 2) {
+      table.advance(new MapCold(table.newest, model, assigner))
+      written(0 until 10)
+    }
+    written(0 until 600)
+    assert(family.evict(0) > 0 && family.canFill)
+    val short = table.memoryBytes
+    assert(family.fill(0))
+    val read = table.memoryBytes
+    assert(read > short + 1000 * 110)
+    assert(!family.fill(0), "it is there")
+    assert(table.memoryBytes == read)
+    written(0 until 1)
+    assert(table.isResident && table.memoryBytes < read)
+  }
+
   test(
     "what is to leave later leaves beside writes, a bucket with some of them, until enough is free"
   ) {

@@ -165,7 +165,11 @@ private[table] final class BucketBuilder(
  *
  * @param floor version of the cold part
  */
-private[table] final class FilledBucket(val floor: Long, val bucket: Bucket)
+private[table] final class FilledBucket(val floor: Long, val bucket: Bucket) {
+
+  /** The heap that it takes while it is no part of another, in bytes. */
+  val heap: Long = bucket.heap
+}
 
 private[table] object BucketBuilder {
 

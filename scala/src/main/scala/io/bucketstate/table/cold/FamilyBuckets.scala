@@ -146,7 +146,11 @@ private[table] final class FamilyBuckets(
   private def isWorthIt: Boolean = if (newIndex != null || spec.multiValued) hasRoom else areSmall
 
   /** Where there is no room for all that is not there, it would only be loaded to leave again. */
-  def hasRoom: Boolean = loading.hasRoom(bytesOf(missing.get + notWhole))
+  def hasRoom: Boolean = hasRoomBeside(0L)
+
+  /** @param read bytes of it that are in memory and counted */
+  def hasRoomBeside(read: Long): Boolean =
+    loading.hasRoom(Math.max(0L, bytesOf(missing.get + notWhole) - read))
 
   /** Whether a bucket is loaded about as quickly as a few keys of it are looked up. */
   private def areSmall: Boolean = bytesOf(1) <= FamilyBuckets.SmallBytes && hasRoom
