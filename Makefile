@@ -58,10 +58,9 @@ BENCH_KEYS ?= 100k,1m,4m
 BENCH_GROUPS ?= 20000
 
 # What the second engine is held to with each `make test`; `make engines` takes more.
-ENGINE_SUITES := *ProviderHistorySuite *FamiliesSuite *FamilyScansSuite *OwnScansSuite *ConcurrentAttemptsSuite *CheckpointIdsSuite \
-  *OpenStoreSuite *SnapshotDamageSuite *TransformWithStateSuite *SchemaEvolutionSuite \
-  *IterationOrderSuite
-ALL_ENGINE_SUITES := $(ENGINE_SUITES) *GroupStateSuite *LifecycleSuite *ExpirySuite *ExpiryQueriesSuite *FaultSweepSuite *SnapshotsSuite *SnapshotRetentionSuite \
+ENGINE_SUITES := *ProviderHistorySuite *FamiliesSuite *OwnScansSuite *ConcurrentAttemptsSuite *CheckpointIdsSuite \
+  *OpenStoreSuite *SnapshotDamageSuite *IterationOrderSuite
+ALL_ENGINE_SUITES := $(ENGINE_SUITES) *FamilyScansSuite *TransformWithStateSuite *SchemaEvolutionSuite *GroupStateSuite *LifecycleSuite *ExpirySuite *ExpiryQueriesSuite *FaultSweepSuite *SnapshotsSuite *SnapshotRetentionSuite \
   *FineGrainedReplaySuite *LongTailSuite *MetricsSuite *BadInputSuite *FamilyRulesSuite *GoldenPlansSuite *TableKeeperSuite
 MOVES_PYTESTS := $(addprefix tests/integration/,test_move.py test_moving.py test_going_back.py test_savepoints.py test_upsert.py \
   test_moved_on.py test_moves_by_chance.py test_repartitioned.py test_in_place.py test_partitions_of_a_session.py)
@@ -184,7 +183,7 @@ outside-links: $(VENV_STAMP) ## ask for every page outside of the project that i
 	@$(PY) -m scripts.outside_links
 
 # Each suite that tries less by day; those of moves are run by `make moves`.
-SWEEP_SUITES = $(patsubst %.scala,*%,$(notdir $(shell grep -rlE 'Seeds\.(of|oneOf)|BUCKETSTATE_(SWEEP|HISTORIES)' \
+SWEEP_SUITES = $(patsubst %.scala,*%,$(notdir $(shell grep -rlE 'Seeds\.(of|oneOf|atNight)|BUCKETSTATE_(SWEEP|HISTORIES)' \
   scala/src/test --include=*Suite.scala | grep -v /move/ | sort)))
 
 sweep: .stamps/tools ## let every file call and every other step of a scripted history go wrong in every way, change bytes of files, and run many random histories (takes long; make test takes a sample)

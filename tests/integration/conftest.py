@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from bucketstate.config import PARTITIONS_KEY, PROVIDER_KEY
+from tests.kit.cases import sample
 from tests.kit.engine import CONF
 
 if TYPE_CHECKING:
@@ -17,6 +18,20 @@ if TYPE_CHECKING:
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 NEXMARK = EXAMPLES.parent / "nexmark/src"
+
+
+HERE = str(Path(__file__).parent)
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Who names tests gets all of their cases."""
+    if config.option.keyword or any("::" in argument for argument in config.args):
+        return
+    here = [item for item in items if str(item.path).startswith(HERE)]
+    left_out = set(here) - set(sample(here))
+    config.hook.pytest_deselected(items=list(left_out))
+    items[:] = [item for item in items if item not in left_out]
 
 
 @pytest.fixture(scope="session")

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import random
+from collections import defaultdict
 from collections.abc import Sequence
 from typing import TypeVar
 
@@ -25,3 +27,19 @@ def examples(few: int) -> int:
 def cases(few: Sequence[Case], others: Sequence[Case]) -> Sequence[Case]:
     """The few; where all are asked for, the others behind them, each once."""
     return [*few, *[case for case in others if case not in few]] if ALL else few
+
+
+def sample(items: Sequence[pytest.Item]) -> list[pytest.Item]:
+    """The items of a run by day: of a test with many cases a third, the same ones each time.
+
+    All of them where all are asked for.
+    """
+    if ALL:
+        return list(items)
+    of_test: dict[str, list[pytest.Item]] = defaultdict(list)
+    for item in items:
+        of_test[item.nodeid.partition("[")[0]].append(item)
+    kept: set[pytest.Item] = set()
+    for name, each in of_test.items():
+        kept.update(random.Random(name).sample(each, max(min(2, len(each)), -(-len(each) // 3))))
+    return [item for item in items if item in kept]

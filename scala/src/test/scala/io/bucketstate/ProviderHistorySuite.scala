@@ -115,10 +115,14 @@ class ProviderHistorySuite extends TidySuite {
       }
     }
 
-  for {
+  private val ofShort = for {
     (name, conf) <- settings.filter(_._2.exists(_._1.contains("snapshot")))
     rivals <- Seq(false, true)
     exact <- Seq(true, false)
+  } yield (name, conf, rivals, exact)
+
+  for {
+    (name, conf, rivals, exact) <- Seeds.oneOf(2, ofShort, 1)
     seed <- 1 to (if (exact) seeds else math.max(1, seeds / 3))
   }
     test(
@@ -135,14 +139,18 @@ class ProviderHistorySuite extends TidySuite {
 
   private val expiry = Expiry(10L, Some(100L), byProcessingTime = false)
 
-  for {
+  private val ofKinds = for {
     (name, conf) <- settings.filter(_._2.exists(_._1.contains("snapshot")))
-    (kind, own, expires) <- Seq(
+    kind <- Seq(
       ("state that expires", ageing("v1", expiry), true),
       ("windows", windowsBy("v1", spanSeconds = 10), false)
     )
     rivals <- Seq(false, true)
     short <- Seq(false, true)
+  } yield (name, conf, kind, rivals, short)
+
+  for {
+    (name, conf, (kind, own, expires), rivals, short) <- Seeds.oneOf(3, ofKinds, 2)
     seed <- 1 to math.max(1, seeds / 3)
   }
     test(

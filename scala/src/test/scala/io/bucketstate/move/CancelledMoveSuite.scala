@@ -12,7 +12,7 @@ import org.apache.spark.scheduler.{SparkListener, SparkListenerJobStart}
 
 import io.bucketstate.Checkpoints
 import io.bucketstate.error.UnavailableException
-import io.bucketstate.testkit.TidySuite
+import io.bucketstate.testkit.{Seeds, TidySuite}
 
 /** Moves that somebody gives up: nothing is published, what was there is as it was, and jobs of others go on. */
 class CancelledMoveSuite extends TidySuite with CountsToMove {
@@ -20,7 +20,7 @@ class CancelledMoveSuite extends TidySuite with CountsToMove {
   import CountsToMove._
   import InPlaceFaultSweepSuite.{HasChecks, inPlace}
 
-  for (step <- Steps)
+  for (step <- Seeds.oneOf(2, Steps, 1))
     test(s"in place, at the step '$step': the checkpoint is as it was, or was rewritten") {
       assume(HasChecks)
       withSession() { (spark, folder) =>

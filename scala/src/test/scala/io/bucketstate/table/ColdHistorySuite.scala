@@ -37,12 +37,16 @@ class ColdHistorySuite extends TidySuite {
 
   private type Model = Map[String, String]
 
-  for {
-    (name, policy) <- Seq("now and then" -> 8, "seldom" -> 1, "after each step" -> 0)
+  private val ofTables = for {
+    evicting <- Seq("now and then" -> 8, "seldom" -> 1, "after each step" -> 0)
     buckets <- Seq(1, 4)
     keys <- Seq(8, 300)
     lists <- Seq(false, true)
     exact <- Seq(true, false)
+  } yield (evicting, buckets, keys, lists, exact)
+
+  for {
+    ((name, policy), buckets, keys, lists, exact) <- Seeds.oneOf(3, ofTables, 1)
     seed <- 1 to Seeds.of(1, 750)
   }
     test(
@@ -51,11 +55,15 @@ class ColdHistorySuite extends TidySuite {
       new History(buckets, keys, policy, lists, exact, new Random(seed.toLong)).run(4000)
     }
 
-  for {
+  private val ofScans = for {
     layout <- Seq(Layout.Ranges, Layout.Prefixes)
-    (name, policy) <- Seq("now and then" -> 8, "after each step" -> 0)
+    evicting <- Seq("now and then" -> 8, "after each step" -> 0)
     keys <- Seq(8, 300)
     lists <- Seq(false, true)
+  } yield (layout, evicting, keys, lists)
+
+  for {
+    (layout, (name, policy), keys, lists) <- Seeds.oneOf(2, ofScans, 2)
     seed <- 1 to Seeds.of(1, 48)
   }
     test(s"random histories, evicting $name: ${layout.scans}, $keys keys, lists $lists, $seed") {
@@ -63,17 +71,17 @@ class ColdHistorySuite extends TidySuite {
       new History(4, keys, policy, lists, exact = true, random, layout = layout).run(3000)
     }
 
-  for {
-    (name, policy) <- Seq("now and then" -> 8, "seldom" -> 1, "after each step" -> 0)
+  private val ofCollisions = for {
+    evicting <- Seq("now and then" -> 8, "seldom" -> 1, "after each step" -> 0)
     isRestarted <- Seq(false, true)
     lists <- Seq(false, true)
     exact <- Seq(true, false)
-    (layout, few) <- Seq(
-      Layout.Colliding -> 2,
-      Layout.CollidingRanges -> 1,
-      Layout.CollidingPrefixes -> 1
-    )
-    seed <- 1 to Seeds.of(few)
+    layout <- Seq(Layout.Colliding, Layout.CollidingRanges, Layout.CollidingPrefixes)
+  } yield (evicting, isRestarted, lists, exact, layout)
+
+  for {
+    ((name, policy), isRestarted, lists, exact, layout) <- Seeds.oneOf(3, ofCollisions, 3)
+    seed <- 1 to Seeds.of(1)
   }
     test(
       s"random histories of keys that collide, ${layout.scans}, evicting $name: restarted $isRestarted, " +
@@ -100,12 +108,16 @@ class ColdHistorySuite extends TidySuite {
       }
     }
 
-  for {
+  private val ofRestarts = for {
     layout <- Seq(Layout.Nothing, Layout.Ranges, Layout.Prefixes)
-    (name, policy) <- Seq("seldom" -> 1, "after each step" -> 0)
+    evicting <- Seq("seldom" -> 1, "after each step" -> 0)
     keys <- Seq(8, 300)
     lists <- Seq(false, true)
     exact <- Seq(true, false)
+  } yield (layout, evicting, keys, lists, exact)
+
+  for {
+    (layout, (name, policy), keys, lists, exact) <- Seeds.oneOf(3, ofRestarts, 4)
     seed <- 1 to Seeds.of(1, 48)
   }
     test(

@@ -15,11 +15,14 @@ object Seeds {
   /** @param many with `make sweep` */
   def of(few: Int, many: Int): Int = if (isSweep) many else few
 
+  /** A test of a kind of which `make test` runs others. */
+  def atNight(test: => Unit): Unit = if (isSweep) test
+
   /** One of so many cases, the same with each run; with `make sweep` all. */
-  def oneOf(share: Int, cases: Seq[Int], seed: Long): Seq[Int] =
+  def oneOf[A](share: Int, cases: Seq[A], seed: Long): Seq[A] =
     if (isSweep) cases
     else {
       val random = new Random(seed)
-      cases.grouped(share).map(some => some(random.nextInt(some.size))).toSeq
+      cases.grouped(share).map(some => some(random.nextInt(some.size))).toVector
     }
 }
