@@ -25,7 +25,7 @@ HERE = str(Path(__file__).parent)
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Who names tests gets all of their cases."""
+    """Leaves cases out where tests are not named."""
     if config.option.keyword or any("::" in argument for argument in config.args):
         return
     here = [item for item in items if str(item.path).startswith(HERE)]
