@@ -20,8 +20,8 @@ PYSPARK_4.2 := 4.2.1
 PYSPARK_4.3 := 4.3.0
 # Maven Central has the test jars of no newer one.
 CONFORMANCE_SPARK := $(if $(filter 4.3,$(SPARK)),4.2,$(SPARK))
-# Stores on object stores and on HDFS ask nothing of Spark: they are tried with one Hadoop client.
-STORAGE_SUITES := $(if $(filter 4.2,$(CONFORMANCE_SPARK)),s3/test "hdfs/testOnly *HdfsFileStoreSuite")
+# Stores on object stores ask nothing of Spark: they are tried with one Hadoop client.
+STORAGE_SUITES := $(if $(filter 4.2,$(CONFORMANCE_SPARK)),s3/test)
 
 VERSION := $(shell cat VERSION)
 venv_of = $(if $(filter $(1),$(NEWEST)),.venv,.venvs/$(1))
@@ -48,7 +48,7 @@ QUICK_SUITES := *BucketedStateStoreSuite *StateManager*Suite *BucketedMergingSes
   *BucketedStatefulProcessorHandleSuite *BucketedTransformWithStateInPySparkStateServerSuite \
   *BucketedTransformWithStateValidationSuite *BucketedTransformWithStateChainingSuite *BucketedTransformWithListStateSuite
 # Those that `make test` takes; `make engines` and `make conformance` take the others, too.
-TEST_SUITES := $(filter-out *BucketedFullOuter% *BucketedTransformWithStateChainingSuite \
+TEST_SUITES := $(filter-out *BucketedFullOuter% *BucketedTransformWithStateChainingSuite *BucketedTransformWithStateValidationSuite \
   *BucketedTransformWithListStateSuite,$(QUICK_SUITES))
 # What `make conformance` takes: all where a page of all is kept, and the quick ones beside it.
 CONFORMANCE_SUITES ?= $(if $(filter 4.0 4.1,$(CONFORMANCE_SPARK)),$(QUICK_SUITES),*)
@@ -153,7 +153,7 @@ moved-checkpoint:
 $(TYPED_ON): typed-on-%:
 	@$(call venv_of,$*)/bin/python -m pytest -q tests/unit/test_stateful_output.py tests/unit/test_stateful_types.py
 
-hdfs: $(VENV_STAMP) $(JAR) ## run stores and queries on a real HDFS whose nodes fail: suites, then PySpark (5 minutes; make test takes the file store)
+hdfs: $(VENV_STAMP) $(JAR) ## run stores and queries on a real HDFS whose nodes fail: suites, then PySpark (5 minutes)
 	SPARK=4.2 scripts/sbt hdfs/test hdfs/writeClassPath
 	$(PY) -m pytest tests/hdfs
 

@@ -80,11 +80,13 @@ class SharedStageSuite extends TidySuite with Queries {
     counted(_).groupBy("window", "key").agg(sum("count").as("sum"), count("*").as("n"))
   )
 
-  followedBy("both kinds of dropDuplicates", 0)(
-    counted(_)
-      .dropDuplicates("window", "key")
-      .dropDuplicatesWithinWatermark("window", "key")
-  )
+  Seeds.atNight {
+    followedBy("both kinds of dropDuplicates", 0)(
+      counted(_)
+        .dropDuplicates("window", "key")
+        .dropDuplicatesWithinWatermark("window", "key")
+    )
+  }
 
   followedBy("flatMapGroupsWithState", 0) { events =>
     val spark = events.sparkSession
