@@ -7,11 +7,13 @@ from typing import TYPE_CHECKING
 
 from bucketstate.doctor import of_progress, read_progress
 from tests.integration.applications import APPS, answer_of
+from tests.kit.cases import at_night
 
 if TYPE_CHECKING:
     from pathlib import Path
 
 
+@at_night
 def test_an_event_log_of_spark_s(tmp_path: Path) -> None:
     logs = tmp_path / "logs"
     logs.mkdir()

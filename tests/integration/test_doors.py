@@ -96,6 +96,7 @@ def test_what_spark_s_own_file_says_stays(tmp_path: Path) -> None:
     assert Checkpoint(tmp_path / "checkpoint").plan().num_buckets == 8
 
 
+@at_night
 def test_a_client_of_spark_connect(tmp_path: Path) -> None:
     answer = answer_of([sys.executable, str(APPS / "connected.py"), str(tmp_path)], timeout=170)
     assert answer["refused"].startswith("This is not a classic session"), "by enable"

@@ -23,6 +23,7 @@ from tests.integration.streams import (
     start,
     write_batches,
 )
+from tests.kit.cases import at_night
 from tests.kit.session_settings import settings
 from tests.kit.unloading import unload
 
@@ -65,6 +66,7 @@ def test_a_session_that_knows_nothing_reads_and_goes_on(
     assert Checkpoint(tmp_path / "checkpoint").plan().num_buckets == 7
 
 
+@at_night
 def test_a_copy_goes_on_by_itself_once_its_paths_are_replaced(
     spark: SparkSession, tmp_path: Path
 ) -> None:

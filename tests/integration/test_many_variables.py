@@ -81,6 +81,7 @@ def texts(spark: SparkSession, folder: Path) -> dict[str, str]:
     return {row["key"]["key"]: row["value"]["state"] for row in rows}
 
 
+@at_night
 def test_the_metric_says_which_way_runs(spark: SparkSession, tmp_path: Path) -> None:
     many = ran(spark, tmp_path / "many", BATCHES, applied)
     one = ran(spark, tmp_path / "one", BATCHES, alone)

@@ -23,7 +23,7 @@ from bucketstate.stateful.run.operators import Operator
 from bucketstate.testing import Harness, compare
 from bucketstate.testing.rows import INSTANT
 from tests.integration.streams import Streamed, start, write_batches
-from tests.kit.cases import cases
+from tests.kit.cases import at_night, cases
 from tests.kit.values.exact import (
     ROWS,
     SCHEMA,
@@ -205,6 +205,7 @@ def test_groups_by_windows_of_the_event_time(
     assert over == [change + minute * MINUTE for minute in (-60, 0, 180)]
 
 
+@at_night
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize("machine", cases(["America/New_York"], ["Europe/Berlin"]))
 def test_a_key_with_times_is_the_same_whatever_zone_the_machine_has(machine: str) -> None:
@@ -223,6 +224,7 @@ def test_a_key_with_times_is_the_same_whatever_zone_the_machine_has(machine: str
 
 
 @operators
+@at_night
 def test_the_end_of_time_is_a_time(spark: SparkSession, operator: Operator) -> None:
     last = datetime(9999, 12, 31)
     for fn in (ends_of_dicts, ends_of_records, ends_of_frames):

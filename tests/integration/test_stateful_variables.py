@@ -31,7 +31,7 @@ from tests.integration.streams import (
     start,
     write_batches,
 )
-from tests.kit.cases import cases
+from tests.kit.cases import at_night, cases
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -121,6 +121,7 @@ def told_by(shape: fns.Shapes, by: list[str], rows: DataFrame) -> DataFrame:
     return query(rows.withWatermark("at", "1 hour"))
 
 
+@at_night
 def test_rows_come_in_every_shape_and_keys_of_every_type_fire_timers(
     spark: SparkSession, tmp_path: Path
 ) -> None:
@@ -259,6 +260,7 @@ def test_a_state_class_changes_under_a_checkpoint(
         assert "was written by version 2 of Evolve1" in str(failure.value)
 
 
+@at_night
 def test_a_part_that_became_another_is_refused_by_spark(
     spark: SparkSession, tmp_path: Path
 ) -> None:

@@ -16,6 +16,7 @@ from bucketstate.stateful import MapState, State, ValueState
 from bucketstate.testing import Harness
 from tests.integration.following import needs_rows
 from tests.integration.streams import Streamed, start, write_batches
+from tests.kit.cases import at_night
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -95,6 +96,7 @@ def test_a_function_has_a_state_of_each(
 
 
 @needs_rows
+@at_night
 def test_the_parts_of_one_are_not_the_others(spark: SparkSession, tmp_path: Path) -> None:
     """A harness that starts with a key that the checkpoint has not starts with nothing of it."""
 
