@@ -107,7 +107,7 @@ TOLD: list[tuple[str, ...]] = [
     ("show", "{cp}", "--json", "--limit", "5"),
     ("show", "{cp}", "--key", "a", "--history", "--json", "--limit", "1"),
     ("show", "{cp}-none"),
-    ("show", "{cp}", "--json", "--where", "value.count in (9223372036854775808)"),
+    ("show", "{cp}", "--json", "--where", "value.count in ('many')"),
     ("inspect", "{cp}", "--json", "-vv"),
     ("sql", "{cp}", "select * from state order by key.key", "--json", "--limit", "5"),
     ("sql", "{cp}", "select * from nothing"),
