@@ -207,9 +207,10 @@ tab: $(TABS_ON) ## look at the tab "State" in headless Chromium, of a live appli
 $(TABS_ON): tab-on-%: $(EVERY_VENV) $(EVERY_JAR)
 	@BUCKETSTATE_SWEEP=all $(call venv_of,$*)/bin/python -m pytest -q tests/integration/test_state_tab.py
 
-queries: $(VENV_STAMP) $(JAR) ## run every case of the pytests, but for those of moves: every damaged checkpoint, key, window, format, and ten times the random ones (make test takes some)
+queries: $(EVERY_VENV) $(EVERY_JAR) ## run every case of the pytests, but for those of moves: every damaged checkpoint, key, window, format, and ten times the random ones (make test takes some)
 	BUCKETSTATE_SWEEP=all $(PY) -m pytest tests/unit --timeout 900
 	BUCKETSTATE_SWEEP=all $(PY) -m pytest tests/integration $(addprefix --ignore=,$(MOVES_PYTESTS))
+	BUCKETSTATE_SWEEP=all $(PY) -m pytest tests/sparks
 
 KILLS ?= 300
 SEED ?= 15
