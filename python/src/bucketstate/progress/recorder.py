@@ -8,7 +8,7 @@ import os
 import sys
 import threading
 import uuid
-from collections import deque
+from collections import defaultdict, deque
 from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
@@ -71,8 +71,6 @@ class Recorder(StreamingQueryListener):
         self._name = name
         self._lock = threading.Lock()
         self._kept: deque[Progress] = deque(maxlen=limit)
-        self._newest: dict[str, deque[Progress]] = {}
-        """By run, what a panel shows: it is drawn with each progress, however many are kept."""
         self._panels: list[Drawn] = []
 
     def __repr__(self) -> str:
@@ -125,23 +123,10 @@ class Recorder(StreamingQueryListener):
         if self._name is not None and found.get("name") != self._name:
             return
         with self._lock:
-            if len(self._kept) == self._kept.maxlen:
-                self._forget(self._kept[0])
             self._kept.append(found)
-            of_run = self._newest.setdefault(str(found["runId"]), deque(maxlen=BATCHES))
-            of_run.append(found)
             panels = list(self._panels)
         for panel in panels:
             panel.update()
-
-    def _forget(self, oldest: Progress) -> None:
-        """Makes room for another where the number of those that are kept is limited."""
-        run = str(oldest["runId"])
-        of_run = self._newest[run]
-        if of_run[0] is oldest:
-            of_run.popleft()
-        if not of_run:
-            del self._newest[run]
 
     @property
     def progress(self) -> list[Progress]:
@@ -161,9 +146,11 @@ class Recorder(StreamingQueryListener):
 
     def newest(self) -> pd.DataFrame:
         """The rows of `to_pandas` that a panel shows: the newest few of each run of a query."""
-        with self._lock:
-            shown = [one for of_run in self._newest.values() for one in of_run]
-        return _rows(shown)
+        shown: defaultdict[str, deque[Progress]] = defaultdict(lambda: deque(maxlen=BATCHES))
+        # Before rows are made: a panel asks with each progress, however many are kept.
+        for one in self.progress:
+            shown[str(one["runId"])].append(one)
+        return _rows([one for of_run in shown.values() for one in of_run])
 
     def operators_to_pandas(self) -> pd.DataFrame:
         """One row for each progress and stateful operator: its state and its store's metrics."""
