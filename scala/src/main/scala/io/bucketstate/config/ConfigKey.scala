@@ -112,6 +112,9 @@ object ConfigKey {
   /** Spark ships only keys below `spark.sql.streaming.stateStore.` to the executors. */
   val Prefix = "spark.sql.streaming.stateStore.bucketed."
 
+  /** What a store has of buckets at most, of the 65536 that a run's keys have room for. */
+  final val MostBuckets = 32768
+
   val Engine: ConfigKey = ConfigKey(
     "engine",
     ConfigType.OneOf(Engines.all.map(_.name)),
@@ -123,7 +126,7 @@ object ConfigKey {
 
   val NumBuckets: ConfigKey = ConfigKey(
     "numBuckets",
-    ConfigType.IntRange(1, 32768),
+    ConfigType.IntRange(1, MostBuckets),
     "64",
     "How many groups the keys of a store are divided into. The number is fixed for the life of a checkpoint: a session that " +
       "does not set it takes the checkpoint's, and one that sets another is an error."

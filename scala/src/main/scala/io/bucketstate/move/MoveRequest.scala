@@ -4,6 +4,7 @@ import com.fasterxml.jackson.core.JsonProcessingException
 import com.fasterxml.jackson.databind.JsonNode
 import com.fasterxml.jackson.databind.node.ObjectNode
 
+import io.bucketstate.config.ConfigKey
 import io.bucketstate.error.InvalidException
 import io.bucketstate.move.log.LogText
 import io.bucketstate.move.read.Provider
@@ -83,7 +84,7 @@ final case class MoveRequest(
   require(source, "the checkpoint to read")
   if (inPlace) requireInPlace(this) else require(target, "the folder to write")
   within("partitions", partitions, Int.MaxValue)
-  within("buckets", buckets, MostBuckets)
+  within("buckets", buckets, ConfigKey.MostBuckets)
   format.filter(f => f != 1 && f != 2).foreach { f =>
     throw invalid(s"There is no checkpoint format $f", "Give 1 or 2.")
   }
@@ -207,8 +208,6 @@ object MoveRequest {
       )
     }
   }
-
-  private final val MostBuckets = 32768
 
   private def within(what: String, number: Option[Int], most: Int): Unit =
     number.filter(n => n < 1 || n > most).foreach { n =>

@@ -52,7 +52,7 @@ final class BucketCount(setting: Option[Int], default: Int, folder: FileStore) {
    */
   def require(path: String, numBuckets: Int, hashFunction: String): Unit = {
     if (hashFunction != BucketAssigner.HashName) throw otherHash(path, hashFunction)
-    if (numBuckets < 1 || numBuckets > BucketCount.Most) throw noNumber(path, numBuckets)
+    if (numBuckets < 1 || numBuckets > ConfigKey.MostBuckets) throw noNumber(path, numBuckets)
     val current = decide(numBuckets).numBuckets
     if (numBuckets != current) throw otherNumber(path, numBuckets, current)
   }
@@ -108,15 +108,12 @@ final class BucketCount(setting: Option[Int], default: Int, folder: FileStore) {
 
   private def noNumber(path: String, numBuckets: Int) = new CorruptException(
     path,
-    s"expected 1 to ${BucketCount.Most} buckets, found $numBuckets",
+    s"expected 1 to ${ConfigKey.MostBuckets} buckets, found $numBuckets",
     Damage.Remedy
   )
 }
 
 object BucketCount {
-
-  /** What a store has at most, of the 65536 that a run's keys have room for. */
-  final val Most = 32768
 
   /** A number that nothing can change. */
   def of(assigner: BucketAssigner, folder: FileStore): BucketCount =

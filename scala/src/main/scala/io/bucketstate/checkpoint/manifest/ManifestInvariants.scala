@@ -3,6 +3,7 @@ package io.bucketstate.checkpoint.manifest
 import io.bucketstate.checkpoint.io.{CheckpointFiles, RunName}
 import io.bucketstate.checkpoint.records.FamilyEncodings
 import io.bucketstate.checkpoint.run.{Run, RunFile}
+import io.bucketstate.config.ConfigKey
 
 /** Something that must be true of every manifest, by name, and whether it is of one. */
 final case class ManifestInvariant(name: String, holds: Boolean)
@@ -44,7 +45,7 @@ object ManifestInvariants {
       ),
       ManifestInvariant(
         "the number of buckets fits a run's keys",
-        m.numBuckets >= 1 && m.numBuckets <= BucketCount.Most
+        m.numBuckets >= 1 && m.numBuckets <= ConfigKey.MostBuckets
       ),
       ManifestInvariant(
         "every bucket is one of the store's",

@@ -11,6 +11,7 @@ import com.fasterxml.jackson.databind.node.ObjectNode
 
 import io.bucketstate.checkpoint.io.{Attempt, Damage, ManifestName, RunName}
 import io.bucketstate.checkpoint.run.{BucketSpan, Run, RunFile, TimeSpan, VersionSpan}
+import io.bucketstate.config.ConfigKey
 import io.bucketstate.error.{CorruptException, InvalidException, MissingException}
 import io.bucketstate.record.{FamilyDescriptor, TimeBuckets}
 import io.bucketstate.testkit.{Changes, GoldenRuns, MemoryFileStore, TidySuite}
@@ -161,7 +162,7 @@ class ManifestSuite extends TidySuite {
         Seq(young.copy(versions = VersionSpan(7, 9)), old)
       ),
       "no tombstones" -> good.copy(runs = Seq(young.copy(versions = VersionSpan(1, 9)))),
-      "fits a run's keys" -> good.copy(numBuckets = BucketCount.Most + 1),
+      "fits a run's keys" -> good.copy(numBuckets = ConfigKey.MostBuckets + 1),
       "one of the store's" -> good.copy(numBuckets = 3),
       "which buckets it has" -> withFile(_.copy(buckets = Nil)),
       "share no bucket" -> good.copy(runs = Seq(young, old.copy(files = old.files ++ old.files))),
