@@ -113,34 +113,29 @@ class PluginSuite extends TidySuite with DigitCounts with Eventually {
   test("the tab State shows a query as it runs, and from the event log when all has ended") {
     ProviderHarness.withFolder { logs =>
       var application = ""
-      withPlugin(
-        "spark.eventLog.enabled" -> "true",
-        "spark.eventLog.dir" -> logs.toUri.toString,
-        "spark.eventLog.rolling.enabled" -> "false",
-        "spark.eventLog.compress" -> "false",
-        // The last report alone.
-        "spark.bucketstate.ui.logInterval" -> "3600000"
-      ) { (spark, folder) =>
-        import spark.implicits._
-        application = spark.sparkContext.applicationId
-        assert(read(spark, "/State/").contains("No query with state has run a batch yet."))
-        val input = memoryStream[Int](spark)
-        val query = start(counts(input.toDS()), "shown", folder)
-        addAndWait(input, query, 0 until 20)
-        addAndWait(input, query, 20 until 30)
-        eventually {
-          val first = read(spark, "/State/")
-          assert(first.contains(">shown</a>") && first.contains(">running</td>"))
-          val page = read(spark, s"/State/query/?run=${query.runId}")
-          assert(page.contains("State of shown"))
-          assert(page.contains("Operator 0: stateStoreSave"))
-          assert(page.contains("Keys: It is even") && page.contains("All 2 stores"))
-          assert(page.contains("It replays 4 changelogs with about 10 updates"))
-          assert(page.contains("1 batches after the first say too little, 5 are needed."))
-        }
-        query.stop()
-        eventually(assert(read(spark, "/State/").contains(">ended</td>")))
-        assert(read(spark, "/State/query/?run=x").contains("There is no run x"))
+      // The last report alone.
+      withPlugin(loggedIn(logs) :+ ("spark.bucketstate.ui.logInterval" -> "3600000"): _*) {
+        (spark, folder) =>
+          import spark.implicits._
+          application = spark.sparkContext.applicationId
+          assert(read(spark, "/State/").contains("No query with state has run a batch yet."))
+          val input = memoryStream[Int](spark)
+          val query = start(counts(input.toDS()), "shown", folder)
+          addAndWait(input, query, 0 until 20)
+          addAndWait(input, query, 20 until 30)
+          eventually {
+            val first = read(spark, "/State/")
+            assert(first.contains(">shown</a>") && first.contains(">running</td>"))
+            val page = read(spark, s"/State/query/?run=${query.runId}")
+            assert(page.contains("State of shown"))
+            assert(page.contains("Operator 0: stateStoreSave"))
+            assert(page.contains("Keys: It is even") && page.contains("All 2 stores"))
+            assert(page.contains("It replays 4 changelogs with about 10 updates"))
+            assert(page.contains("1 batches after the first say too little, 5 are needed."))
+          }
+          query.stop()
+          eventually(assert(read(spark, "/State/").contains(">ended</td>")))
+          assert(read(spark, "/State/query/?run=x").contains("There is no run x"))
       }
       val lines = Files.readAllLines(logs.resolve(application)).asScala.toSeq
       val (before, after) = lines.splitAt(lines.indexWhere(_.contains("QueryTerminatedEvent")))
@@ -162,19 +157,14 @@ class PluginSuite extends TidySuite with DigitCounts with Eventually {
   test("the event log has the stores of a query that was over before executors told of it") {
     ProviderHarness.withFolder { logs =>
       var application = ""
-      withPlugin(
-        "spark.eventLog.enabled" -> "true",
-        "spark.eventLog.dir" -> logs.toUri.toString,
-        "spark.eventLog.rolling.enabled" -> "false",
-        "spark.eventLog.compress" -> "false",
-        "spark.bucketstate.metrics.interval" -> "3600000"
-      ) { (spark, folder) =>
-        import spark.implicits._
-        application = spark.sparkContext.applicationId
-        val input = memoryStream[Int](spark)
-        val query = start(counts(input.toDS()), "short", folder)
-        addAndWait(input, query, 0 until 20)
-        query.stop()
+      withPlugin(loggedIn(logs) :+ ("spark.bucketstate.metrics.interval" -> "3600000"): _*) {
+        (spark, folder) =>
+          import spark.implicits._
+          application = spark.sparkContext.applicationId
+          val input = memoryStream[Int](spark)
+          val query = start(counts(input.toDS()), "short", folder)
+          addAndWait(input, query, 0 until 20)
+          query.stop()
       }
       val lines = Files.readAllLines(logs.resolve(application)).asScala.toSeq
       val queries = BoardJson.read(HistoryOfSpark.of(lines).kept.get).queries
@@ -335,6 +325,14 @@ class PluginSuite extends TidySuite with DigitCounts with Eventually {
       query.stop()
     }
   }
+
+  /** Settings with which the event log is one file in that folder, in plain text. */
+  private def loggedIn(logs: Path): Seq[(String, String)] = Seq(
+    "spark.eventLog.enabled" -> "true",
+    "spark.eventLog.dir" -> logs.toUri.toString,
+    "spark.eventLog.rolling.enabled" -> "false",
+    "spark.eventLog.compress" -> "false"
+  )
 
   private def withPlugin(settings: (String, String)*)(body: (SparkSession, Path) => Unit): Unit =
     ProviderHarness.withFolder { folder =>

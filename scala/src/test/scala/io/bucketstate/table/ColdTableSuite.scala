@@ -31,6 +31,16 @@ class ColdTableSuite extends TidySuite {
       write
       table.commit()
     }
+
+    val value: String = new String(new Array[Byte](100))
+
+    /** One version with keys of 100 bytes, by number. */
+    def written(keys: Range): Unit =
+      version(keys.foreach(n => family.put(record(s"k$n", value))))
+
+    /** The cold part of the newest version, if it has a thousand such keys. */
+    def thousand: MapCold =
+      new MapCold(table.newest, (0 until 1000).map(n => s"k$n" -> value).toMap, assigner)
   }
 
   test("readers in other threads see their version whole while the writer evicts and announces") {
@@ -121,14 +131,10 @@ class ColdTableSuite extends TidySuite {
   test("what is clean leaves memory, and comes back as it was") {
     val room = new Room(numBuckets = 1)
     import room._
-    val value = new String(new Array[Byte](100))
-    def written(keys: Range): Unit =
-      version(keys.foreach(n => family.put(record(s"k$n", value))))
     written(0 until 1000)
     assert(family.evict(0) == 0, "there is no cold part")
     for (_ <- 1 to 2) {
-      val model = (0 until 1000).map(n => s"k$n" -> value).toMap
-      table.advance(new MapCold(table.newest, model, assigner))
+      table.advance(thousand)
       written(0 until 10)
     }
     written(0 until 600)
@@ -143,13 +149,9 @@ class ColdTableSuite extends TidySuite {
   test("what is read ahead to make a bucket whole counts as memory until it is a part of it") {
     val room = new Room(numBuckets = 1)
     import room._
-    val value = new String(new Array[Byte](100))
-    def written(keys: Range): Unit =
-      version(keys.foreach(n => family.put(record(s"k$n", value))))
     written(0 until 1000)
-    val model = (0 until 1000).map(n => s"k$n" -> value).toMap
     for (_ <- 1 to 2) {
-      table.advance(new MapCold(table.newest, model, assigner))
+      table.advance(thousand)
       written(0 until 10)
     }
     written(0 until 600)
@@ -169,16 +171,12 @@ class ColdTableSuite extends TidySuite {
   ) {
     val room = new Room(numBuckets = 4)
     import room._
-    val value = new String(new Array[Byte](100))
-    def written(keys: Range): Unit =
-      version(keys.foreach(n => family.put(record(s"k$n", value))))
     written(0 until 1000)
-    val model = (0 until 1000).map(n => s"k$n" -> value).toMap
     for (_ <- 1 to 3) {
-      table.advance(new MapCold(table.newest, model, assigner))
+      table.advance(thousand)
       written(0 until 600)
     }
-    table.advance(new MapCold(table.newest, model, assigner))
+    table.advance(thousand)
     var freed = Vector.empty[Long]
     val before = family.residences.map(_.bytes).sum
     table.evictLater(family.residences.toIndexedSeq, before / 2)(bytes => freed :+= bytes)
