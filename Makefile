@@ -144,7 +144,7 @@ test-python: $(VENV_STAMP) $(JAR) ## run pytest only (PYTEST_ARGS="-k name" narr
 
 ##@ Before landing
 
-test-sparks: $(EVERY_VENV) $(EVERY_JAR) ## run stateful queries on every minor version of Spark, on one checkpoint that moves from each to the others; and the typed functions on each
+test-sparks: $(EVERY_VENV) $(EVERY_JAR) ## run stateful queries on every minor version of Spark, on one checkpoint that moves from one to another; and the typed functions on each
 	@$(MAKE) -j2 --output-sync=target moved-checkpoint $(TYPED_ON)
 
 moved-checkpoint:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, get_args
 
 from bucketstate import Conf
+from bucketstate.testing.session import SETTINGS
 from tests.kit.engine import Engine
 
 if TYPE_CHECKING:
@@ -67,10 +68,10 @@ ALWAYS = {
     "spark.driver.host": "127.0.0.1",
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.driver.memory": "512m",
-    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Xss4m",
+    "spark.driver.extraJavaOptions": SETTINGS["spark.driver.extraJavaOptions"],
     "spark.executor.memory": "512m",
     "spark.executor.cores": "1",
-    "spark.executor.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+    "spark.executor.extraJavaOptions": SETTINGS["spark.driver.extraJavaOptions"],
     "spark.cores.max": "4",
     "spark.scheduler.mode": "FAIR",
     # So that a store goes to whichever executor is left, and comes back.

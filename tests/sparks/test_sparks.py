@@ -11,9 +11,12 @@ from typing import Any
 import pytest
 
 from tests.integration.applications import ROOT, answer_of
-from tests.kit.cases import cases
+from tests.kit.cases import ALL, cases
 
-ROUTE = ("4.0", "4.1", "4.2", "4.3", "4.2", "4.1", "4.0")
+ROUTE = (
+    ("4.0", "4.1", "4.2", "4.3", "4.2", "4.1", "4.0") if ALL else ("4.0", "4.2", "4.3", "4.1")
+)
+"""By day each of them once, up and down; at night from each to its neighbours."""
 FILES = 3
 """That are added before each step; each is a batch."""
 
@@ -75,7 +78,7 @@ def events(chance: random.Random) -> list[dict[str, Any]]:
 
 
 @pytest.mark.timeout(1200)
-def test_a_checkpoint_moves_from_each_spark_to_the_next_and_back(tmp_path: Path) -> None:
+def test_a_checkpoint_moves_from_one_spark_to_another_and_back(tmp_path: Path) -> None:
     chance = random.Random(15)
     model = Model()
     folder = tmp_path / "events"

@@ -25,6 +25,7 @@ from pyspark.sql.streaming.stateful_processor import StatefulProcessor
 
 from bucketstate import Conf, configure, stateful
 from bucketstate.operations import METRICS_PATH
+from bucketstate.testing.session import SETTINGS
 from tests.integration.apps.counting import builder_options, counted, folder
 from tests.kit.engine import engine
 
@@ -175,7 +176,7 @@ def session(master: str, *, has_ui: bool = False) -> SparkSession:
         "spark.speculation.minTaskRuntime": "1s",
         # So that the slow partition's first attempt is not the only one that may have its state.
         "spark.locality.wait": "0s",
-        "spark.executor.extraJavaOptions": "-XX:TieredStopAtLevel=1",
+        "spark.executor.extraJavaOptions": SETTINGS["spark.driver.extraJavaOptions"],
         "spark.sql.execution.arrow.pyspark.enabled": "true",
         "spark.sql.streaming.stateStore.maintenanceInterval": "500ms",
         "spark.ui.enabled": str(has_ui).lower(),

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from pyspark.sql import functions as F  # noqa: N812
 
 from bucketstate.stateful import State
+from bucketstate.testing.session import SETTINGS
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -37,15 +38,7 @@ def counted(key: Any, rows: list[dict[str, Any]], state: State[Count]) -> Counte
 
 
 def builder_options() -> dict[str, str]:
-    return {
-        "spark.ui.enabled": "false",
-        "spark.ui.showConsoleProgress": "false",
-        "spark.driver.host": "127.0.0.1",
-        "spark.driver.bindAddress": "127.0.0.1",
-        "spark.sql.shuffle.partitions": "2",
-        "spark.log.level": "OFF",
-        "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -Xss4m",
-    }
+    return {**SETTINGS, "spark.log.level": "OFF"}
 
 
 def count(spark: SparkSession, folder: Path) -> None:
