@@ -116,9 +116,10 @@ class Settings:
 
     time_bucket_span: timedelta | str | None = None
     """The length of a time bucket: state in one expires together. With 1h, what is expired is gone
-    an hour after timeBucket.expireAfter at the latest. timeBucket.expireAfter is at most 4000 of
-    them. 'auto' is a sixteenth of it, or somewhat less, and at least a second; a minute where
-    nothing expires. By default 'auto'."""
+    an hour after timeBucket.expireAfter at the latest, or two hours if that is no multiple of the
+    span. timeBucket.expireAfter is at most 4000 of them. 'auto' is a sixteenth to a 64th of it, so
+    that it divides it where it can, and at least a second; a minute where nothing expires. By
+    default 'auto'."""
 
     local_dir: str | PathLike[str] | None = None
     """Where working files go. 'spark' stands for Spark's local folders, which are cleared when the

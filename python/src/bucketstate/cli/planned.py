@@ -23,11 +23,11 @@ if TYPE_CHECKING:
     from bucketstate.move.planning import Plan, Progress, Report
 
 _KINDS = {
-    "import": "a checkpoint of Spark's own providers into this one",
-    "export": "a checkpoint of this provider into one of Spark's own",
-    "rewrite": "a checkpoint of this provider to other partitions, buckets or formats",
+    "import": "a checkpoint of Spark's own providers into one of bucketstate",
+    "export": "a checkpoint of bucketstate into one of Spark's own providers",
+    "rewrite": "a checkpoint of bucketstate to other partitions, buckets or formats",
     "handover": "the state of a query to sources that begin anew",
-    "upsert": "rows into a copy of a checkpoint of this provider",
+    "upsert": "rows into a copy of a checkpoint of bucketstate",
 }
 
 

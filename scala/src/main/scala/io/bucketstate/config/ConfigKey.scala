@@ -289,8 +289,8 @@ object ConfigKey {
     ConfigType.Duration(1L, "auto"),
     "auto",
     "The length of a time bucket: state in one expires together. With 1h, what is expired is gone an hour after " +
-      "timeBucket.expireAfter at the latest. timeBucket.expireAfter is at most 4000 of them. 'auto' is a sixteenth of it, or " +
-      "somewhat less, and at least a second; a minute where nothing expires.",
+      "timeBucket.expireAfter at the latest, or two hours if that is no multiple of the span. timeBucket.expireAfter is at most " +
+      "4000 of them. 'auto' is a sixteenth to a 64th of it, so that it divides it where it can, and at least a second; a minute where nothing expires.",
     perQuery = true
   )
 
