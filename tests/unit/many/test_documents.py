@@ -8,9 +8,10 @@ from datetime import UTC, date, datetime
 from decimal import Decimal
 from enum import Enum
 from itertools import chain, count, repeat
-from typing import Any
+from typing import Any, NamedTuple
 from uuid import UUID, uuid4
 
+import attrs
 import pyarrow as pa
 import pydantic
 import pytest
@@ -18,8 +19,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bucketstate import stateful
-from bucketstate.stateful import MigrationError, StateUsageError
+from bucketstate.stateful import MigrationError, StateUsageError, WrongTypeError
 from bucketstate.stateful.codec.document import Clock, state_codec
+from bucketstate.stateful.many import documents as many_documents
 from bucketstate.stateful.many.documents import Documents
 
 pytestmark = pytest.mark.usefixtures("few")
@@ -187,6 +189,73 @@ def test_defaults_that_are_always_the_same_are_made_once() -> None:
         codec.new = lambda: next(calls)
         assert len(read(made, [None] * 3)) == 3
     assert next(calls) == 0
+
+
+@dataclass
+class Capped:
+    n: int = 0
+
+    def __post_init__(self) -> None:
+        self.n = min(self.n, 100)
+
+
+@attrs.define
+class Rounded:
+    n: int = attrs.field(default=0, converter=lambda n: min(n, 100))
+
+
+class Percent(NamedTuple):
+    n: int = 0
+
+
+class CappedPercent(Percent):
+    def __new__(cls, n: int = 0) -> CappedPercent:
+        return super().__new__(cls, min(n, 100))
+
+
+@pytest.mark.parametrize("state", [Capped, Rounded, CappedPercent])
+def test_the_code_of_a_class_changes_what_is_read_and_written(state: Any) -> None:
+    _, made = documents(state)
+    assert read(made, ['{"n":101}', '{"n":7}']).to_pylist() == [{"n": 100}, {"n": 7}]
+    columns = pa.StructArray.from_arrays([pa.array([101, 7])], fields=list(made.kind))
+    assert made.write(columns, lambda n: n).to_pylist() == ['{"n":100}', '{"n":7}']
+
+
+@attrs.define
+class Positive:
+    n: int = attrs.field(default=0, validator=attrs.validators.ge(0))
+
+
+class PositiveModel(pydantic.BaseModel):
+    n: int = pydantic.Field(0, ge=0)
+
+
+@pytest.mark.parametrize("state", [Positive, PositiveModel])
+def test_what_a_class_refuses_is_neither_written_nor_read(state: Any) -> None:
+    _, made = documents(state)
+    columns = pa.StructArray.from_arrays([pa.array([7, -1])], fields=list(made.kind))
+    with pytest.raises(WrongTypeError, match="The state of 1"):
+        made.write(columns, lambda n: n)
+    with pytest.raises(MigrationError, match="The state of 1"):
+        read(made, ['{"n":7}', '{"n":-1}'])
+
+
+@attrs.define
+class Simple:
+    n: int = 0
+
+
+@pytest.mark.parametrize("state", [Plain, Simple, Percent])
+def test_arrow_reads_and_writes_classes_without_code(
+    state: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    codec, made = documents(state)
+    texts = [codec.dump(state(n=n), NO_CLOCK) for n in (101, 7)]
+    monkeypatch.setattr(many_documents, "_FEW", 0)
+    codec.load = codec.dump = codec.value_of = None
+    columns = read(made, texts)
+    assert [row["n"] for row in columns.to_pylist()] == [101, 7]
+    assert made.write(columns, lambda n: n).to_pylist() == texts
 
 
 def test_a_field_without_a_default_is_null_where_there_is_no_state() -> None:

@@ -88,6 +88,22 @@ def validates(cls: type[Any]) -> bool:
     return _is_attrs(cls) or hasattr(cls, "__pydantic_validator__")
 
 
+def has_own_code(cls: type[Any]) -> bool:
+    """Whether code of its own runs when an instance is made: a value may be refused, or changed."""
+    if is_named(cls):
+        # The class itself has none; one that extends it may.
+        return tuple not in cls.__bases__
+    # Where a class has an `__init__` of its own, attrs puts what it would have made beside it.
+    hooks = ("__post_init__", "__attrs_pre_init__", "__attrs_post_init__", "__attrs_init__")
+    if cls.__new__ is not object.__new__ or any(hasattr(cls, hook) for hook in hooks):
+        return True
+    if dataclasses.is_dataclass(cls):
+        params: Any = vars(cls).get("__dataclass_params__")
+        return params is None or not params.init or "__init__" not in vars(cls)
+    # A model of pydantic looks at each value.
+    return not _is_attrs(cls) or any(a.validator or a.converter for a in cls.__attrs_attrs__)
+
+
 def refusal(error: Exception) -> str:
     """What a class's own code raised where an instance is made, in one line."""
     errors = getattr(error, "errors", None)

@@ -14,6 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.json as pj
 
+from bucketstate.stateful.codec.classes import has_own_code
 from bucketstate.stateful.codec.codecs import BoolCodec, FloatCodec, IntCodec, StrCodec
 from bucketstate.stateful.codec.containers import OptionalCodec
 from bucketstate.stateful.codec.defaults import varying_fields
@@ -56,7 +57,10 @@ class Documents:
         self.kind = pa.struct(list(arrow_schema(codec.columns)))
         """The type of the columns."""
         self._cells = [Cells(f.codec.spark) for f in codec.fields]
-        self._plain = all(isinstance(_inner(f.codec), _PLAIN) for f in codec.fields)
+        # Arrow makes no instance of the class, whose own code may refuse values or change them.
+        self._plain = not has_own_code(codec.cls) and all(
+            isinstance(_inner(f.codec), _PLAIN) for f in codec.fields
+        )
         self._migrated = max(codec.evolution.migrations, default=None)
         self._varying = varying_fields(codec.cls)
         try:
