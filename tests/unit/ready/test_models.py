@@ -322,8 +322,37 @@ def test_rows_behind_the_watermark_leave_nothing() -> None:
     harness = Harness(recipe, by="k", schema=SCHEMA, event_time="at")
     harness.run([row("a", 0), row("b", 100)])
     # Accepted, as the watermark of the batch before was lower, and over at once.
-    assert harness.run([row("a", 1)]) == [{"k": "a", "n": 2}]
+    assert harness.run([row("a", 1)]) == [{"k": "a", "n": 1}]
     assert [key.k for key in harness.states()] == ["b"]
+
+
+@pytest.mark.parametrize("at_column", [None, "at"])
+@pytest.mark.parametrize("first", [1, 40])
+def test_keys_that_come_again_after_their_time_begin_anew(
+    at_column: str | None, first: int
+) -> None:
+    """Also in the batch that would forget them, after a pause of the query or of the source."""
+    recipe = stateful.reduce(n=stateful.count(), ttl=5 * MINUTE, at=at_column)
+    options: Any = {} if at_column is None else {"event_time": "at"}
+    harness = Harness(recipe, by="k", schema=SCHEMA, **options)
+    harness.run([row(f"a{n}", 0) for n in range(first)])
+    harness.run([row("b", 6)])
+    harness.advance(6 * MINUTE)
+    found = harness.run([row("b", 9), *[row(f"a{n}", 9) for n in range(first)]])
+    assert {r["k"]: r["n"] for r in found if r["k"] != "b"} == {f"a{n}": 1 for n in range(first)}
+
+
+@pytest.mark.parametrize("clock", ["processing", "event"])
+def test_a_row_whose_time_is_over_hides_no_other(clock: str) -> None:
+    options: Any = {} if clock == "processing" else {"event_time": "at"}
+    recipe = stateful.latest("at", ttl=5 * MINUTE, clock=clock)
+    harness = Harness(recipe, by="k", schema=SCHEMA, **options)
+    harness.run([row("a", 1, n=1), row("b", 90)])
+    harness.advance(6 * MINUTE)
+    # Older than what is forgotten; and one without a time keeps nothing of what is.
+    found = harness.run([row("a", 0, n=2), {**row("b", 0), "at": None}])
+    assert [(r["k"], r["n"]) for r in found] == [("a", 2)]
+    assert ("b" in {key.k for key in harness.states()}) == (clock == "event")
 
 
 def test_keys_whose_rows_have_no_times_are_forgotten_by_the_watermark() -> None:

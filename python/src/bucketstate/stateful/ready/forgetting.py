@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
 import pyarrow.compute as pc
 
 from bucketstate.stateful.ready.instants import instants, watermark_of
 from bucketstate.stateful.run.many_keys import Keys
 
 if TYPE_CHECKING:
-    import pyarrow as pa
+    from datetime import datetime
 
 
 class Forgetting:
@@ -18,6 +19,24 @@ class Forgetting:
 
     def handleExpiredTimer(self, keys: Keys[Any]) -> None:
         keys.clear()
+
+
+def standing(keys: Keys[Any], clock: datetime) -> pa.RecordBatch:
+    """What is kept of the keys; what was due before the clock is removed, and null.
+
+    Spark fires timeouts behind the rows of a batch: a key that comes again in the first batch after
+    its time, as after a pause of the query, would go on otherwise.
+    """
+    state: pa.RecordBatch = keys.state
+    due = keys.timeout
+    if due.null_count == len(due):
+        return state
+    over = pc.fill_null(pc.less(due, pa.scalar(clock, due.type)), False)
+    if not pc.any(over).as_py():
+        return state
+    keys.clear(where=over)
+    columns = [pc.if_else(over, pa.scalar(None, c.type), c) for c in state.columns]
+    return pa.RecordBatch.from_arrays(columns, state.schema.names)
 
 
 def forget_at(keys: Keys[Any], due: pa.Array) -> None:

@@ -12,7 +12,7 @@ from pyspark.sql.types import DataType, StructField, StructType, TimestampType
 from bucketstate.stateful.codec.instants import MICROS_PER_MILLI, MILLISECOND
 from bucketstate.stateful.errors import DefinitionError
 from bucketstate.stateful.ready.aggregates import ORDERED, column_of
-from bucketstate.stateful.ready.forgetting import Forgetting, forget_at
+from bucketstate.stateful.ready.forgetting import Forgetting, forget_at, standing
 from bucketstate.stateful.ready.groups import at, by_key, ranks
 from bucketstate.stateful.ready.recipe import Recipe
 from bucketstate.stateful.ready.reduce import columns_of
@@ -56,7 +56,9 @@ class Latest(Recipe):
         self._by = by
         if clock not in ("processing", "event"):
             raise DefinitionError(f"latest: clock={clock!r}: it must be 'processing' or 'event'.")
-        by_event = ttl is not None and clock == "event"
+        if clock == "event" and ttl is None:
+            raise DefinitionError("latest: clock='event' is what ttl= goes by: give that, too.")
+        by_event = clock == "event"
         self._ttl = self._goes_by(by if by_event else None, ttl, "ttl")
 
     def definition(self, schema: StructType, by: Sequence[str]) -> Definition:
@@ -89,7 +91,7 @@ class _Latest:
 
     def handleInputRows(self, keys: Keys[Any], rows: pa.RecordBatch) -> Any:
         groups = by_key(keys, rows)
-        state = keys.state
+        state = self.standing(keys)
         both = {
             name: stacked(state.column(name), to_stored(rows.column(name))) for name in self._types
         }
@@ -102,6 +104,10 @@ class _Latest:
         shown = {n: from_stored(c, self._types[n]).filter(changed) for n, c in new.items()}
         return {**{n: c.filter(changed) for n, c in columns_of(keys.frame).items()}, **shown}
 
+    def standing(self, keys: Keys[Any]) -> pa.RecordBatch:
+        state: pa.RecordBatch = keys.state
+        return state
+
     def _forget(self, keys: Keys[Any], newest: pa.Array) -> None:
         if self._ttl is None:
             return
@@ -113,3 +119,6 @@ class _Latest:
 
 class _Fading(Forgetting, _Latest):
     """It forgets keys without rows."""
+
+    def standing(self, keys: Keys[Any]) -> pa.RecordBatch:
+        return standing(keys, keys.watermark if self._timeout == "event" else keys.now)

@@ -13,7 +13,7 @@ from pyspark.sql.types import StructField, StructType
 from bucketstate.stateful.codec.instants import MICROS_PER_MILLI, MILLISECOND
 from bucketstate.stateful.errors import DefinitionError
 from bucketstate.stateful.ready.aggregates import Aggregate, Bound, Extreme, bound_all, together
-from bucketstate.stateful.ready.forgetting import Forgetting, forget_at
+from bucketstate.stateful.ready.forgetting import Forgetting, forget_at, standing
 from bucketstate.stateful.ready.groups import Groups, by_key
 from bucketstate.stateful.ready.instants import watermark_of
 from bucketstate.stateful.ready.recipe import Recipe, time_column
@@ -94,8 +94,12 @@ class Reducing:
     def joined(self, keys: Keys[Any], rows: pa.RecordBatch) -> list[tuple[Bound, Parts]]:
         """What is kept of each key from now on."""
         groups = by_key(keys, rows)
-        state = keys.state
+        state = self.standing(keys)
         return [(b, join(b, b.of_state(state), b.lifted(rows), groups)) for b in self.bounds]
+
+    def standing(self, keys: Keys[Any]) -> pa.RecordBatch:
+        state: pa.RecordBatch = keys.state
+        return state
 
     def output(self, keys: Keys[Any], made: list[tuple[Bound, Parts]]) -> dict[str, pa.Array]:
         """A row for each key."""
@@ -113,6 +117,9 @@ class _Silent(Forgetting, Reducing):
         keys.timeout_after(self._ttl * MILLISECOND)
         return super().handleInputRows(keys, rows)
 
+    def standing(self, keys: Keys[Any]) -> pa.RecordBatch:
+        return standing(keys, keys.now)
+
 
 class _Heard(Forgetting, Reducing):
     """It forgets keys without rows, by the times of rows."""
@@ -129,6 +136,9 @@ class _Heard(Forgetting, Reducing):
         keys.update(state_of([*made, (heard, [last])]))
         forget_at(keys, pc.add(last, self._ttl * MICROS_PER_MILLI))
         return self.output(keys, made)
+
+    def standing(self, keys: Keys[Any]) -> pa.RecordBatch:
+        return standing(keys, keys.watermark)
 
 
 def join(of: Bound, stored: Parts, rows: Parts, groups: Groups) -> Parts:
