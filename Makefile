@@ -4,6 +4,8 @@ SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
 MAKEFLAGS += --no-print-directory
+# Without bytecode each of hundreds of interpreters would compile pandas and pyspark anew.
+unexport PYTHONDONTWRITEBYTECODE
 PYTHON ?= python3
 
 # The minor version of Spark that everything runs on; each has a jar and a virtual environment of its own.
@@ -387,10 +389,14 @@ clean: ## remove everything that was built; the next run sets up again
 # fetches every newer Spark, 450 MB each, before it comes to this one. Bytecode is made of what is imported, when it is:
 # that of all packages takes a third of the time.
 INSTALL := -m pip install --disable-pip-version-check --no-compile
+# Spark's workers take pyspark from a zip beside it if there is one, of which Python keeps no bytecode: each start of one
+# would take most of a second more.
+without_zip = rm -f $(1)/lib/python3*/site-packages/pyspark/python/lib/pyspark.zip
 .stamps/venv-$(NEWEST): python/pyproject.toml .stamps/tools
 	@echo "Setting up .venv with $(PYTHON) and Spark $(PYSPARK_$(NEWEST)) (once; Spark alone is about 450 MB)..."
 	@"$(PYTHON)" -m venv .venv
 	@.venv/bin/python $(INSTALL) -e 'python[demo,docs,dev]' 'pyspark[connect]==$(PYSPARK_$(NEWEST))'
+	@$(call without_zip,.venv)
 	@touch $@
 
 # The others have a Spark of their own, which comes first, and all else from there: pip takes a minute and a half of
@@ -401,6 +407,7 @@ INSTALL := -m pip install --disable-pip-version-check --no-compile
 	@.venvs/$*/bin/python $(INSTALL) --no-deps -e python 'pyspark==$(PYSPARK_$*)' \
 	  --config-settings=--build-option=--compression=stored
 	@.venvs/$*/bin/python -m scripts.shared_packages .venv
+	@$(call without_zip,.venvs/$*)
 	@touch $@
 
 # Spark 4.3 is compiled against the jars of its pyspark.
