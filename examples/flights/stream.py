@@ -58,8 +58,8 @@ def session(provider: str | None = None) -> SparkSession:
     os.environ["PYSPARK_PYTHON"] = sys.executable
     # pandas warns of something that Spark 4.2's own serializer does, once per batch.
     os.environ["PYTHONWARNINGS"] = "ignore::FutureWarning:pyspark.sql.pandas.serializers"
-    # A run this short spends more on the JVM's optimising compiler than it gets back. Without it the
-    # room for code is a fifth, which Spark's generated classes fill.
+    # A run this short spends more on the JVM's optimising compiler than it gets back. Without it
+    # the room for code is a fifth, which Spark's generated classes fill.
     java = (
         f"-Dlog4j2.configurationFile={layout.LOGGING.as_uri()} "
         "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=240m -Xss4m"

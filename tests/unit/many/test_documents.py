@@ -191,17 +191,21 @@ def test_defaults_that_are_always_the_same_are_made_once() -> None:
     assert next(calls) == 0
 
 
+def capped(n: int) -> int:
+    return min(n, 100)
+
+
 @dataclass
 class Capped:
     n: int = 0
 
     def __post_init__(self) -> None:
-        self.n = min(self.n, 100)
+        self.n = capped(self.n)
 
 
 @attrs.define
 class Rounded:
-    n: int = attrs.field(default=0, converter=lambda n: min(n, 100))
+    n: int = attrs.field(default=0, converter=capped)
 
 
 class Percent(NamedTuple):
@@ -210,7 +214,7 @@ class Percent(NamedTuple):
 
 class CappedPercent(Percent):
     def __new__(cls, n: int = 0) -> CappedPercent:
-        return super().__new__(cls, min(n, 100))
+        return super().__new__(cls, capped(n))
 
 
 @pytest.mark.parametrize("state", [Capped, Rounded, CappedPercent])

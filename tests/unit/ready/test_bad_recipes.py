@@ -39,6 +39,7 @@ SECONDS: Any = 60
         ),
         (lambda: stateful.sessions("at", -MINUTE, n=count()), r"sessions: gap=.* give a timedelta"),
         (lambda: stateful.dedup(at="at"), r"dedup: at='at' is what ttl= goes by"),
+        (lambda: stateful.latest("at", clock="event"), r"latest: clock='event' is what ttl= goes"),
         (lambda: stateful.rate_limit(0, MINUTE), r"rate_limit: rows=0: give a whole number"),
         (lambda: stateful.rate_limit(5, SECONDS), r"rate_limit: per=60: give a timedelta"),
         (
@@ -92,6 +93,7 @@ def test_columns(recipe: stateful.Recipe, told: str) -> None:
         ({}, "takes its types from the rows' columns: give schema="),
         ({"schema": SCHEMA, "state": "n long"}, "has its state and its output by itself"),
         ({"schema": SCHEMA, "timeout": "event"}, "reduce needs no clock, not timeout='event'"),
+        ({"schema": SCHEMA, "by": "kk"}, r"by='kk' is not a column .* Did you mean 'k'\?"),
         ({"schema": SCHEMA, "operator": "transformWithState"}, "which transformWithState has not"),
         ({"schema": SCHEMA + ", window int"}, "have a column window, which it adds"),
         ({"schema": SCHEMA + ", session int"}, "have a column session, which it adds"),
@@ -104,7 +106,13 @@ def test_options(options: dict[str, Any], told: str) -> None:
     }
     named = str(options.get("schema", "")).split(", ")[-1].split(" ")[0]
     with pytest.raises(DefinitionError, match=told):
-        Harness(recipes.get(named, stateful.reduce(n=count())), by="k", **options)
+        Harness(recipes.get(named, stateful.reduce(n=count())), **{"by": "k", **options})
+
+
+def test_another_event_time() -> None:
+    recipe = stateful.dedup(ttl=MINUTE, at="at")
+    with pytest.raises(DefinitionError, match="dedup goes by the event time at, not by event_time"):
+        Harness(recipe, by="k", schema=SCHEMA + ", other timestamp", event_time="other")
 
 
 def test_it_is_no_function() -> None:

@@ -342,6 +342,25 @@ def test_keys_that_come_again_after_their_time_begin_anew(
     assert {r["k"]: r["n"] for r in found if r["k"] != "b"} == {f"a{n}": 1 for n in range(first)}
 
 
+@pytest.mark.parametrize("many_keys", [True, False])
+def test_a_grouping_column_is_found_in_either_case(many_keys: bool) -> None:
+    options: Any = {"by": ["K"], "schema": SCHEMA, "many_keys": many_keys}
+    harness = Harness(stateful.reduce(n=stateful.count()), **options)
+    assert harness.run([row("a", 0), row("a", 1)]) == [{"K": "a", "n": 2}]
+    for recipe in (stateful.latest("at"), stateful.dedup()):
+        (put_out,) = Harness(recipe, **options).run([row("a", 0, n=7)])
+        assert (put_out["k"], put_out["n"]) == ("a", 7)
+    windows = Harness(stateful.windows("at", MINUTE, emit="changes", n=stateful.count()), **options)
+    assert [(r["K"], r["n"]) for r in windows.run([row("a", 0)])] == [("a", 1)]
+
+
+def test_the_watermark_is_of_the_column_that_a_recipe_goes_by() -> None:
+    harness = Harness(stateful.windows("at", MINUTE, n=stateful.count()), by="k", schema=SCHEMA)
+    assert harness.run([row("a", 0), row("a", 10)]) == []
+    assert [r["n"] for r in harness.run()] == [1]
+    assert harness.run([row("a", 0)]) == []
+
+
 @pytest.mark.parametrize("clock", ["processing", "event"])
 def test_a_row_whose_time_is_over_hides_no_other(clock: str) -> None:
     options: Any = {} if clock == "processing" else {"event_time": "at"}

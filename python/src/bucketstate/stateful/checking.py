@@ -8,13 +8,12 @@ from typing import Any
 
 from pyspark.sql.types import StructType
 
-from bucketstate.stateful.errors import DefinitionError, did_you_mean
 from bucketstate.stateful.many.columnar import Columnar
 from bucketstate.stateful.ready.recipe import bound, clock_of
 from bucketstate.stateful.run import operators
 from bucketstate.stateful.run.calls import Calls
 from bucketstate.stateful.run.definition import Definition, output_codec
-from bucketstate.stateful.run.keys import KeyCodec
+from bucketstate.stateful.run.keys import KeyCodec, key_field
 from bucketstate.stateful.run.operators import Operator
 from bucketstate.stateful.run.wire import Wire
 
@@ -47,15 +46,13 @@ def checked(
     """
     timeout = clock_of(fn, timeout)
     rows = None if schema is None else output_codec(schema, UTC).schema
-    if rows is not None:
-        _check_by(by, rows)
     definition = bound(fn, rows, by, state=state, output=output)
     operators.check(definition, operator, timeout)
     if operator == "transformWithState":
         operators.check_spark()
     if rows is None:
         return definition
-    keys = StructType([rows[name] for name in by])
+    keys = StructType([key_field(rows, name) for name in by])
     if operator == "transformWithState":
         operators.check_keys(keys)
     key = KeyCodec(keys, UTC, definition.key if by else None)
@@ -67,12 +64,3 @@ def checked(
         put_out = StructType([]) if made is None else made.schema
         Columnar(definition, rows, key, wire, put_out, timeout, UTC)
     return definition
-
-
-def _check_by(by: Sequence[str], rows: StructType) -> None:
-    for name in by:
-        if name not in rows.names:
-            raise DefinitionError(
-                f"by={name!r} is not a column of the rows, which have {', '.join(rows.names)}. "
-                f"{did_you_mean(name, rows.names, repr)}".rstrip()
-            )

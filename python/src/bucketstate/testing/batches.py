@@ -17,6 +17,7 @@ from bucketstate.stateful.codec.times import DatetimeCodec
 from bucketstate.stateful.errors import DefinitionError, MismatchError, WrongTypeError
 from bucketstate.stateful.run.chunks import arrow_schema
 from bucketstate.stateful.run.definition import output_codec
+from bucketstate.stateful.run.keys import key_field
 from bucketstate.testing.rows import (
     INSTANT,
     Column,
@@ -81,15 +82,8 @@ class Batches:
 
     def key_columns(self, by: list[str]) -> list[str]:
         """What the rows call the grouping columns: Spark finds a column by its name in any case."""
-        names = self.schema.names
-        lower = {n.lower(): n for n in reversed(names)}
-        found = [n if n in names else lower.get(n.lower()) for n in by]
-        if None in found:
-            raise DefinitionError(
-                f"by={by[found.index(None)]!r} is not a column of the rows, which have "
-                f"{', '.join(names)}."
-            )
-        return [n for n in found if n is not None]
+        schema = self.schema
+        return [key_field(schema, name).name for name in by]
 
     def table(self, rows: Any) -> pa.Table | None:
         """The batch as Arrow; None where it has no rows.

@@ -19,7 +19,7 @@ from bucketstate.stateful.errors import (
     StateUsageError,
     UnreadableError,
 )
-from bucketstate.stateful.ready.recipe import Recipe, bound, check_restart, clock_of
+from bucketstate.stateful.ready.recipe import Recipe, bound, check_restart, clock_of, event_time_of
 from bucketstate.stateful.run import operators
 from bucketstate.stateful.run.handle import State, Timeout
 from bucketstate.stateful.run.signatures import S
@@ -68,7 +68,8 @@ class Harness(Generic[S]):
         schema: the rows' columns as a dataclass, a DDL text or a StructType; without it they follow
             from the first batch. A ready-made function needs it.
         timeout: as for `stateful.apply`.
-        event_time: the watermark's column, as in `withWatermark`; without, set `watermark`.
+        event_time: the watermark's column, as in `withWatermark`; without, set `watermark`. A
+            ready-made function has its own.
         delay: the watermark's delay, as in `withWatermark`, 0 or more.
         clock: the processing time of the first batch; a naive datetime is in `time_zone`.
         time_zone: the session's: a region such as "Europe/Berlin", or an offset such as "+02:00".
@@ -168,7 +169,7 @@ class Harness(Generic[S]):
         )
         self._schema = schema
         self._timeout: Timeout | None = timeout
-        self._event_time = event_time
+        self._event_time = event_time = event_time_of(fn, event_time)
         self._delay = delay
         self._time_zone = time_zone
         self._query = Query(

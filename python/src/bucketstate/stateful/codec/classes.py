@@ -95,7 +95,8 @@ def has_own_code(cls: type[Any]) -> bool:
         return tuple not in cls.__bases__
     # Where a class has an `__init__` of its own, attrs puts what it would have made beside it.
     hooks = ("__post_init__", "__attrs_pre_init__", "__attrs_post_init__", "__attrs_init__")
-    if cls.__new__ is not object.__new__ or any(hasattr(cls, hook) for hook in hooks):
+    own_new = cls.__new__ is not object.__new__  # type: ignore[comparison-overlap]
+    if own_new or any(hasattr(cls, hook) for hook in hooks):
         return True
     if dataclasses.is_dataclass(cls):
         params: Any = vars(cls).get("__dataclass_params__")

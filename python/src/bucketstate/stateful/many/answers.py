@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 _MOST = 10_000
 """Rows of output, or keys, after which an answer goes out."""
+_MOST_TEXT = 1 << 25
+"""Characters of states after which one goes out: the JVM loads an answer as a whole."""
 
 
 class Answers:
@@ -35,7 +37,7 @@ class Answers:
 
     @property
     def full(self) -> bool:
-        return self._rows >= _MOST or len(self._actions) >= _MOST
+        return max(self._rows, len(self._actions)) >= _MOST or self._characters >= _MOST_TEXT
 
     def put_out(self, block: Block) -> None:
         self._blocks.append(block)
@@ -78,6 +80,8 @@ class Answers:
         if row is None:
             row = (None, None, None)
             self._absent += 1
+        elif row[2] is not None:
+            self._characters += len(row[2])
         self._versions.append(row[0])
         self._kept_timeouts.append(row[1])
         self._texts.append(row[2])
@@ -95,6 +99,7 @@ class Answers:
         self._versions: list[int | None] = []
         self._kept_timeouts: list[int | None] = []
         self._texts: list[str | None] = []
+        self._characters = 0
         self._absent = 0
         self._timeouts: list[int] = []
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyspark.sql.types import DoubleType, FloatType, StructType
+from pyspark.sql.types import DoubleType, FloatType, StructField, StructType
 
 from bucketstate.optional import pandas as pd
 from bucketstate.stateful.codec.codecs import missing
@@ -29,6 +29,7 @@ from bucketstate.stateful.many.reading import Block, blocks
 from bucketstate.stateful.many.tables import tables_of
 from bucketstate.stateful.run.chunks import arrow_schema, columns_of
 from bucketstate.stateful.run.frames import Frames
+from bucketstate.stateful.run.keys import key_field
 from bucketstate.stateful.run.many_keys import Keys
 from bucketstate.stateful.run.slots import GroupSlot
 
@@ -132,8 +133,9 @@ class Columnar:
 
     def _keys(self, block: Block) -> pa.RecordBatch:
         key = block.calls.field("key")
-        arrays = {f.name: key.field(n) for n, f in enumerate(key.type)}
-        return self._seen(arrays)
+        columns = {key_field(self.wire.schema, f.name).name: f.name for f in key.type}
+        arrays = {of: key.field(n) for n, of in enumerate(columns)}
+        return self._seen(arrays).rename_columns([*columns.values()])
 
     def _rows(self, block: Block) -> Any:
         arrays = self.wire.arrays(block.rows)
@@ -188,7 +190,7 @@ class ColumnsAlone:
         self._columnar = columnar
         self._names = names
         schema = columnar.wire.schema
-        key = StructType([schema[name] for name in names])
+        key = StructType([StructField(n, key_field(schema, n).dataType) for n in names])
         self._call = call_type(key)
         self._floats = [isinstance(f.dataType, FloatType | DoubleType) for f in key.fields]
         self._types = arrow_schema(columnar.wire.sent)

@@ -15,7 +15,6 @@ from bucketstate.stateful.ready.aggregates import ORDERED, column_of
 from bucketstate.stateful.ready.forgetting import Forgetting, forget_at, standing
 from bucketstate.stateful.ready.groups import at, by_key, ranks
 from bucketstate.stateful.ready.recipe import Recipe
-from bucketstate.stateful.ready.reduce import columns_of
 from bucketstate.stateful.ready.stored import (
     arrow_of_type,
     from_stored,
@@ -24,6 +23,7 @@ from bucketstate.stateful.ready.stored import (
     to_stored,
 )
 from bucketstate.stateful.run.definition import Definition, define
+from bucketstate.stateful.run.keys import key_field
 from bucketstate.stateful.run.many_keys import Keys
 
 if TYPE_CHECKING:
@@ -64,27 +64,35 @@ class Latest(Recipe):
     def definition(self, schema: StructType, by: Sequence[str]) -> Definition:
         kinds = (TimestampType,) if self.timeout == "event" else ORDERED
         column_of(schema, self._by, "by", self.name, *kinds)
-        if self._by in by:
+        keys = [key_field(schema, name).name for name in by]
+        if self._by in keys:
             raise DefinitionError(
                 f"latest: by={self._by!r} is a grouping column, so that all rows of a key have the "
                 "same. Take another one."
             )
-        columns = [field for field in schema.fields if field.name not in by]
+        columns = [field for field in schema.fields if field.name not in keys]
         state = StructType([StructField(f.name, stored_type(f.dataType)) for f in columns])
         types = {f.name: f.dataType for f in columns}
         output = StructType([StructField(f.name, f.dataType) for f in schema.fields])
         kind = _Latest if self._ttl is None else _Fading
-        return define(kind(self._by, types, self._ttl, self.timeout), state=state, output=output)
+        function = kind(self._by, keys, types, self._ttl, self.timeout)
+        return define(function, state=state, output=output)
 
 
 class _Latest:
     """The function. Picklable, without side effects."""
 
     def __init__(
-        self, by: str, types: dict[str, DataType], ttl: int | None, timeout: str | None
+        self,
+        by: str,
+        keys: list[str],
+        types: dict[str, DataType],
+        ttl: int | None,
+        timeout: str | None,
     ) -> None:
         self.__name__ = Latest.name
         self._by = by
+        self._keys = keys
         self._types = {name: arrow_of_type(kind) for name, kind in types.items()}
         self._ttl = ttl
         self._timeout = timeout
@@ -102,7 +110,8 @@ class _Latest:
         keys.update(new, where=changed)
         self._forget(keys, new[self._by])
         shown = {n: from_stored(c, self._types[n]).filter(changed) for n, c in new.items()}
-        return {**{n: c.filter(changed) for n, c in columns_of(keys.frame).items()}, **shown}
+        grouping = zip(self._keys, keys.frame.columns, strict=True)
+        return {**{n: c.filter(changed) for n, c in grouping}, **shown}
 
     def standing(self, keys: Keys[Any]) -> pa.RecordBatch:
         state: pa.RecordBatch = keys.state

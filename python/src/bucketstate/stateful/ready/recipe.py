@@ -144,6 +144,18 @@ def clock_of(fn: Any, timeout: Any) -> Any:
     return fn.timeout
 
 
+def event_time_of(fn: Any, event_time: str | None) -> str | None:
+    """The column of the watermark. Raises DefinitionError for another than a ready-made one has."""
+    if not isinstance(fn, Recipe) or fn.event_time is None:
+        return event_time
+    if event_time not in (None, fn.event_time):
+        raise DefinitionError(
+            f"{fn.name} goes by the event time {fn.event_time}, not by event_time={event_time!r}: "
+            "leave it out."
+        )
+    return fn.event_time
+
+
 def check_restart(name: str, timeout: Any, *, had: bool) -> None:
     """Raises DefinitionError where a query that had a clock would have none, or gain one.
 

@@ -19,6 +19,7 @@ from bucketstate.stateful.ready.instants import watermark_of
 from bucketstate.stateful.ready.recipe import Recipe, time_column
 from bucketstate.stateful.ready.stored import stacked
 from bucketstate.stateful.run.definition import Definition, define
+from bucketstate.stateful.run.keys import key_field
 from bucketstate.stateful.run.many_keys import Keys
 
 if TYPE_CHECKING:
@@ -170,8 +171,7 @@ def output_of(
             raise DefinitionError(
                 f"{what}: {one.name} is a grouping column and an aggregate. Rename the aggregate."
             )
-    keys = [schema[name] for name in by]
-    fields = [StructField(k.name, k.dataType) for k in keys]
+    fields = [StructField(name, key_field(schema, name).dataType) for name in by]
     return StructType([*fields, *(StructField(b.name, b.result) for b in bounds)])
 
 

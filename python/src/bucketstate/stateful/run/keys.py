@@ -18,6 +18,7 @@ from pyspark.sql.types import (
     IntegralType,
     NullType,
     StringType,
+    StructField,
     StructType,
     TimestampNTZType,
     TimestampType,
@@ -27,7 +28,7 @@ from bucketstate.stateful.codec.classes import is_record_instance, names_of, val
 from bucketstate.stateful.codec.containers import OptionalCodec
 from bucketstate.stateful.codec.ddl import codec_of_type
 from bucketstate.stateful.codec.hints import codec_of_hint, hints_of_record
-from bucketstate.stateful.errors import DefinitionError, MismatchError, WrongTypeError
+from bucketstate.stateful.errors import DefinitionError, MismatchError, WrongTypeError, did_you_mean
 from bucketstate.stateful.run.plain import Plain, needs_plain
 from bucketstate.stateful.run.wire import wired
 
@@ -35,6 +36,22 @@ if TYPE_CHECKING:
     from datetime import tzinfo
 
     from bucketstate.stateful.codec.codecs import Codec
+
+
+def key_field(schema: StructType, name: str) -> StructField:
+    """The column of the rows that is grouped by: Spark finds it by its name in any case.
+
+    Raises DefinitionError where there is none.
+    """
+    if name not in schema.names:
+        alike = [field for field in schema.fields if field.name.lower() == name.lower()]
+        if not alike:
+            raise DefinitionError(
+                f"by={name!r} is not a column of the rows, which have {', '.join(schema.names)}. "
+                f"{did_you_mean(name, schema.names, repr)}".rstrip()
+            )
+        return alike[0]
+    return schema[name]
 
 
 class KeyFloat(float):
