@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import random
 from collections.abc import Iterator
 from contextlib import AbstractContextManager
@@ -13,6 +14,7 @@ from itertools import cycle, product
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
+import pyarrow as pa
 import pytest
 from pyspark.errors import StreamingQueryException
 
@@ -263,6 +265,50 @@ def test_functions_over_columns_answer_as_the_harness(
         restart_after=2,
         many_keys=many_keys,
     )
+
+
+@dataclass
+class Measured:
+    key: str
+    xs: list[float]
+    of: dict[str, float]
+
+
+def measured(key: Any, _rows: list[dict[str, Any]], state: State[Sum]) -> Measured:
+    state.value.n += 1
+    return Measured(key.key, [1.0, math.nan], {"a": math.nan, "b": 2.0})
+
+
+def measured_over_columns(keys: stateful.Keys[Sum], _rows: pa.RecordBatch) -> pa.RecordBatch:
+    keys.update({"n": pa.array([1] * len(keys)), "total": pa.array([0] * len(keys))})
+    of = [[("a", math.nan), ("b", 2.0)]] * len(keys)
+    return pa.RecordBatch.from_pydict(
+        {
+            "key": keys.frame.column("key"),
+            "xs": pa.array([[1.0, math.nan]] * len(keys)),
+            "of": pa.array(of, pa.map_(pa.string(), pa.float64())),
+        }
+    )
+
+
+@pytest.mark.parametrize("fn", [measured, measured_over_columns], ids=lambda f: f.__name__)
+def test_a_nan_within_a_list_or_a_map_is_null_on_both_ways(
+    spark: SparkSession, fn: Any, tmp_path: Path
+) -> None:
+    found = []
+    for many_keys in (True, False):
+        declared = stateful.define(fn, output=Measured)
+
+        def query(rows: DataFrame, fn: Any = declared, many_keys: bool = many_keys) -> DataFrame:
+            return applied(rows, fn, many_keys=many_keys)
+
+        streamed = ran(spark, tmp_path / str(many_keys), events(batches=1), query)
+        assert (keys_of(streamed)[0] is None) != many_keys
+        found.append(sorted(streamed.rows()))
+    assert found[0] == found[1]
+    assert {(tuple(xs), tuple(of.items())) for _, xs, of in found[0]} == {
+        ((1.0, None), (("a", None), ("b", 2.0)))
+    }
 
 
 TYPES = (

@@ -11,6 +11,8 @@ import pyarrow as pa
 from pyspark.sql.types import (
     ArrayType,
     DataType,
+    DoubleType,
+    FloatType,
     MapType,
     StringType,
     StructField,
@@ -76,11 +78,16 @@ class OptionalCodec(Codec):
             raise (own if plain else e) from None
 
 
+def _may_be_null(inner: Codec) -> bool:
+    """Whether columns of it may have nulls: on the way through pandas a NaN becomes one."""
+    return inner.nullable or isinstance(inner.spark, FloatType | DoubleType)
+
+
 class ListCodec(Codec):
     expected = "a list"
 
     def __init__(self, element: Codec) -> None:
-        self.spark = ArrayType(element.spark, containsNull=element.nullable)
+        self.spark = ArrayType(element.spark, containsNull=_may_be_null(element))
         self._element = element
 
     @property
@@ -227,7 +234,7 @@ class DictCodec(Codec):
     expected = "a dict"
 
     def __init__(self, key: Codec, value: Codec) -> None:
-        self.spark = MapType(key.spark, value.spark, valueContainsNull=value.nullable)
+        self.spark = MapType(key.spark, value.spark, valueContainsNull=_may_be_null(value))
         self._key = key
         self._value = value
         self._as_object = isinstance(key.stored, StringType)

@@ -152,17 +152,27 @@ class Given:
             ) from None
 
     def _without_nan(self, array: pa.Array) -> pa.Array:
-        if not self._as_pandas or not pa.types.is_floating(array.type):
+        if not self._as_pandas or not _has_nan(array):
             return array
-        absent = pc.is_nan(array)
-        if not pc.any(absent).as_py():
-            return array
-        return pc.if_else(absent, pa.scalar(None, array.type), array)
+        if pa.types.is_floating(array.type):
+            return pc.if_else(pc.is_nan(array), pa.scalar(None, array.type), array)
+        return pa.array(array.to_pylist(), array.type, from_pandas=True)
 
     def _wrong(self, why: str) -> WrongTypeError:
         return WrongTypeError(
             f"{self._what} {why}. Give it the columns that are declared, or change the declaration."
         )
+
+
+def _has_nan(array: pa.Array) -> bool:
+    """Whether there is one, also within lists, structs and maps."""
+    if pa.types.is_floating(array.type):
+        return bool(pc.any(pc.is_nan(array)).as_py())
+    if pa.types.is_map(array.type):
+        return _has_nan(array.items)
+    if pa.types.is_list(array.type) or pa.types.is_large_list(array.type):
+        return _has_nan(array.values)
+    return pa.types.is_struct(array.type) and any(map(_has_nan, array.flatten()))
 
 
 def instants(readings: pa.Array, zone: tzinfo) -> pa.Array:
