@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import fcntl
+import os
 import shutil
 import subprocess
 import sys
@@ -18,11 +20,21 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
     The tool puts it where the configuration says, so it is built in a folder of its own.
     """
-    folder = tmp_path_factory.mktemp("site")
-    shutil.copy(ROOT / "mkdocs.yml", folder)
-    shutil.copytree(ROOT / "docs", folder / "docs")
-    (folder / "python").symlink_to(ROOT / "python")
-    command = [sys.executable, "-m", "zensical", "build", "--strict"]
-    made = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
-    assert made.returncode == 0, made.stderr
-    return folder / "artifacts" / "site"
+    base = tmp_path_factory.getbasetemp()
+    # Of several workers of pytest each has a folder of its own in one that they share.
+    folder = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "site"
+    site = folder / "artifacts" / "site"
+    with folder.with_suffix(".lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not site.exists():
+            shutil.rmtree(folder, ignore_errors=True)
+            folder.mkdir()
+            shutil.copy(ROOT / "mkdocs.yml", folder)
+            shutil.copytree(ROOT / "docs", folder / "docs")
+            (folder / "python").symlink_to(ROOT / "python")
+            command = [sys.executable, "-m", "zensical", "build", "--strict"]
+            made = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+            if made.returncode != 0:
+                shutil.rmtree(site, ignore_errors=True)
+            assert made.returncode == 0, made.stderr
+    return site

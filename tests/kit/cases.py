@@ -29,6 +29,18 @@ def cases(few: Sequence[Case], others: Sequence[Case]) -> Sequence[Case]:
     return [*few, *[case for case in others if case not in few]] if ALL else few
 
 
+def each(few: int, all_of_them: int) -> int:
+    """A step through the bytes of a file: a wide one with `make test`."""
+    return all_of_them if ALL else few
+
+
+def places(total: int) -> Sequence[int]:
+    """Of so many places in a row each third, and the ends; all of them where asked for."""
+    if ALL:
+        return range(total)
+    return sorted({*range(0, total, 3), *range(max(0, total - 2), total)})
+
+
 def sample(items: Sequence[pytest.Item]) -> list[pytest.Item]:
     """The items of a run by day: of a test with many cases a third, the same ones each time.
 

@@ -14,6 +14,7 @@ from bucketstate.checkpoint.format.names import Attempt, ChangelogName
 from bucketstate.checkpoint.format.storage import Folder
 from bucketstate.errors import DamagedFileError, NewerFormatError
 from tests.kit.aging import Aging, timed_value
+from tests.kit.cases import each
 from tests.kit.checkpoints import (
     KEY,
     NEVER,
@@ -400,6 +401,6 @@ def test_every_changed_byte_is_noticed(tmp_path: Path, what: str) -> None:
     built.snapshot(2, files=1)
     (path,) = [*built.folder().glob(f"2.{what}"), *built.folder().glob(f"runs/*.{what}")]
     sound = path.read_bytes()
-    for at in range(0, len(sound), 7):
+    for at in range(0, len(sound), each(17, 7)):
         damage(path, at, sound)
         assert found_anything(tmp_path), f"byte {at} of {path.name}"

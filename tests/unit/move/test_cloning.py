@@ -27,6 +27,7 @@ from bucketstate.errors import (
     StorageError,
 )
 from bucketstate.move import CloneReport, clone, cloning, contents, fork, rewind
+from tests.kit.cases import each, places
 from tests.kit.checkpoints import Built, log, manifest
 from tests.kit.stops import Stopped, Writes, tree
 from tests.kit.storage.far_files import FarFiles
@@ -258,7 +259,7 @@ def test_stopped_at_every_write(tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
     before = tree(built.root)
     total = writes(built, tmp_path / "whole", monkeypatch)
     assert total > 40
-    for at in range(total):
+    for at in places(total):
         target = tmp_path / f"clone-{at}"
         stopped(built, target, at, monkeypatch)
         starts = target.exists() and startable(target)
@@ -349,7 +350,7 @@ def test_every_failure_of_the_file_system_is_told(
     def full() -> StorageError:
         return StorageError("No space left on device")
 
-    for at in range(total):
+    for at in places(total):
         target = tmp_path / f"clone-{at}"
         with monkeypatch.context() as context:
             Writes(at, full).install(context)
@@ -596,7 +597,7 @@ def test_every_request_that_fails_is_told(built: Built, tmp_path: Path) -> None:
     far = fs.PyFileSystem(AnotherFiles(request, copies=True))
     clone(str(built.root), str(tmp_path / "whole"), filesystem=far)
     total, told = asked, 0
-    for at in range(1, total + 1, 3):
+    for at in range(1, total + 1, each(7, 3)):
         asked, fails_at = 0, at
         target = tmp_path / f"clone-{at}"
         with pytest.raises(StorageError, match="was refused"):
