@@ -389,14 +389,10 @@ clean: ## remove everything that was built; the next run sets up again
 # fetches every newer Spark, 450 MB each, before it comes to this one. Bytecode is made of what is imported, when it is:
 # that of all packages takes a third of the time.
 INSTALL := -m pip install --disable-pip-version-check --no-compile
-# Spark's workers take pyspark from a zip beside it if there is one, of which Python keeps no bytecode: each start of one
-# would take most of a second more.
-without_zip = rm -f $(1)/lib/python3*/site-packages/pyspark/python/lib/pyspark.zip
 .stamps/venv-$(NEWEST): python/pyproject.toml .stamps/tools
 	@echo "Setting up .venv with $(PYTHON) and Spark $(PYSPARK_$(NEWEST)) (once; Spark alone is about 450 MB)..."
 	@"$(PYTHON)" -m venv .venv
 	@.venv/bin/python $(INSTALL) -e 'python[demo,docs,dev]' 'pyspark[connect]==$(PYSPARK_$(NEWEST))'
-	@$(call without_zip,.venv)
 	@touch $@
 
 # The others have a Spark of their own, which comes first, and all else from there: pip takes a minute and a half of
@@ -407,7 +403,6 @@ without_zip = rm -f $(1)/lib/python3*/site-packages/pyspark/python/lib/pyspark.z
 	@.venvs/$*/bin/python $(INSTALL) --no-deps -e python 'pyspark==$(PYSPARK_$*)' \
 	  --config-settings=--build-option=--compression=stored
 	@.venvs/$*/bin/python -m scripts.shared_packages .venv
-	@$(call without_zip,.venvs/$*)
 	@touch $@
 
 # Spark 4.3 is compiled against the jars of its pyspark.

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import pyspark
 import pytest
 
 from bucketstate.config import PARTITIONS_KEY, PROVIDER_KEY
@@ -34,8 +35,22 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     items[:] = [item for item in items if item not in left_out]
 
 
+def without_zip(folder: Path) -> Path:
+    """Spark's home with all of it but the zip of pyspark, which workers would import it from.
+
+    Python keeps no bytecode of that: without it each start of a worker takes most of a second less.
+    """
+    home = Path(pyspark.__file__).parent
+    folder.mkdir()
+    for entry in home.iterdir():
+        if entry.name != "python":
+            (folder / entry.name).symlink_to(entry)
+    return folder
+
+
 @pytest.fixture(scope="session")
-def bucketstate_spark_settings() -> dict[str, str]:
+def bucketstate_spark_settings(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    os.environ["SPARK_HOME"] = str(without_zip(tmp_path_factory.getbasetemp() / "spark"))
     # The workers import the functions of the demo and of the tests by name, and else what the tests
     # import.
     given = [p for p in [os.environ.get("PYTHONPATH")] if p]
