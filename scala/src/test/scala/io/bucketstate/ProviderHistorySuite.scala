@@ -75,7 +75,7 @@ class ProviderHistorySuite extends TidySuite {
 
   /** Steps of a history; with the second engine each takes longer. */
   private val (long, brief) =
-    if (EngineUnderTest.isRocksDb) (Seeds.of(600, 3000), Seeds.of(350, 1500))
+    if (EngineUnderTest.isRocksDb) (Seeds.of(300, 3000), Seeds.of(175, 1500))
     else (Seeds.of(1200, 3000), Seeds.of(700, 1500))
 
   for {

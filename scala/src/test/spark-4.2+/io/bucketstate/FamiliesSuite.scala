@@ -7,7 +7,14 @@ import org.apache.spark.sql.execution.streaming.state._
 
 import io.bucketstate.testkit.FamilyRows._
 import io.bucketstate.testkit.ProviderHarness._
-import io.bucketstate.testkit.{FamilyRows, ProviderHarness, ShortMemory, TidySuite}
+import io.bucketstate.testkit.{
+  EngineUnderTest,
+  FamilyRows,
+  ProviderHarness,
+  Seeds,
+  ShortMemory,
+  TidySuite
+}
 
 /**
  * Column families with every key encoder of Spark's, through the provider's doors, over random histories
@@ -166,14 +173,17 @@ class FamiliesSuite extends TidySuite with FamilyRows {
       provider.close()
     }
 
+  /** With the second engine each takes longer. */
+  private val seeds = if (EngineUnderTest.isRocksDb) Seeds.of(4, 8) else 8
+
   private val bucketed = "spark.sql.streaming.stateStore.bucketed."
 
-  for (seed <- 1 to 8) test(s"what was committed is what is read, seed $seed") {
+  for (seed <- 1 to seeds) test(s"what was committed is what is read, seed $seed") {
     histories(seed.toLong, ids = seed % 2 == 0)
   }
 
   for {
-    seed <- 1 to 8
+    seed <- 1 to seeds
     short <- Seq(false, true)
   } test(s"the same with snapshots and few buckets, short of memory: $short, seed $seed") {
     ShortMemory.when(short)(
