@@ -66,8 +66,8 @@ class InPlaceFaultSweepSuite extends TidySuite with CountsToMove {
         val undoCalls = script.calls.size - undone
         var number = 0
         for {
-          (isUndo, call) <- Seeds.oneOf(16, 1 to calls, 7).map(false -> _) ++
-            Seeds.oneOf(8, 1 to undoCalls, 7).map(true -> _)
+          (isUndo, call) <- Seeds.oneOf(40, 1 to calls, 7).map(false -> _) ++
+            Seeds.oneOf(24, 1 to undoCalls, 7).map(true -> _)
           fault <- MoveFaultSweepSuite.Faults
         } {
           number += 1

@@ -37,7 +37,7 @@ class MoveFaultSweepSuite extends TidySuite with CountsToMove {
           assert(expected.keys == Keys)
           var number = 0
           for {
-            call <- Seeds.oneOf(12, 1 to calls, 7)
+            call <- Seeds.oneOf(30, 1 to calls, 7)
             fault <- Faults
           } {
             number += 1
