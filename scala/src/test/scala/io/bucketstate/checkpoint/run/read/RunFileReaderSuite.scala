@@ -153,17 +153,18 @@ class RunFileReaderSuite extends TidySuite {
 
   test("restarts may be as far apart as a writer likes, in the index too") {
     val content = large(new Random(1))
-    for {
+    val pairs = for {
       inIndex <- Seq(1, 3, 1000)
       inData <- Seq(1, 16, 1000)
-    } inStore { (store, local) =>
+    } yield (inIndex, inData)
+    for ((inIndex, inData) <- Seeds.oneOf(2, pairs, 2)) inStore { (store, local) =>
       val config = table.setIndexBlockRestartInterval(inIndex).setBlockRestartInterval(inData)
       val run = ForeignSst.write(store, content, config.setBlockSize(2000))
       saysTheSame(content, run.files.head, local, every = 19)
     }
   }
 
-  for {
+  private val older = for {
     compression <- Seq(
       CompressionType.NO_COMPRESSION,
       CompressionType.LZ4_COMPRESSION,
@@ -171,19 +172,22 @@ class RunFileReaderSuite extends TidySuite {
       CompressionType.SNAPPY_COMPRESSION
     )
     blockBytes <- Seq(300L, 16L * 1024)
-  } test(s"what RocksDB wrote for older versions is read: $compression, blocks of $blockBytes") {
-    val random = new Random(blockBytes)
-    for (content <- Seq(Runs.random(random, 3000, 20), large(random))) inStore { (store, local) =>
-      val file = ForeignSst.before(store, content, compression, blockBytes).files.head
-      saysTheSame(content, file, local, every = 7)
-      val reads = SharedReads.alone()
-      Using.resource(RunFileReader.open(file, local, reads)) { reader =>
-        val index = { LookUp.in(reader, 0, 0, Array(5)); reads.cache.partBytes }
-        LookUp.in(reader, 0, 0, Array(6))
-        assert(reads.cache.partBytes > index + content.size, "the filter is used")
+  } yield (compression, blockBytes)
+
+  for ((compression, blockBytes) <- Seeds.oneOf(2, older, 5))
+    test(s"what RocksDB wrote for older versions is read: $compression, blocks of $blockBytes") {
+      val random = new Random(blockBytes)
+      for (content <- Seq(Runs.random(random, 3000, 20), large(random))) inStore { (store, local) =>
+        val file = ForeignSst.before(store, content, compression, blockBytes).files.head
+        saysTheSame(content, file, local, every = 7)
+        val reads = SharedReads.alone()
+        Using.resource(RunFileReader.open(file, local, reads)) { reader =>
+          val index = { LookUp.in(reader, 0, 0, Array(5)); reads.cache.partBytes }
+          LookUp.in(reader, 0, 0, Array(6))
+          assert(reads.cache.partBytes > index + content.size, "the filter is used")
+        }
       }
     }
-  }
 
   for {
     parts <- Seq(100L, 1000L)
@@ -206,15 +210,20 @@ class RunFileReaderSuite extends TidySuite {
 
   test("RocksDB's own choice of checksums is read, whatever the length of a block") {
     val random = new Random(5)
-    for {
+    val files = for {
       blockBytes <- Seq(1L, 200L, 5000L)
       content <- Seq(Runs.random(random, 1000, 20), large(random))
+    } yield (blockBytes, content)
+    for {
+      (kind, some) <- Seq(
+        CompressionType.NO_COMPRESSION -> files,
+        CompressionType.SNAPPY_COMPRESSION -> Seeds.oneOf(2, files, 2)
+      )
+      (blockBytes, content) <- some
     } inStore { (store, local) =>
       val config = table.setChecksumType(ChecksumType.kXXH3).setBlockSize(blockBytes)
-      for (kind <- Seq(CompressionType.NO_COMPRESSION, CompressionType.SNAPPY_COMPRESSION)) {
-        val run = ForeignSst.write(store, content, config, kind)
-        saysTheSame(content, run.files.head, local, every = 23)
-      }
+      val run = ForeignSst.write(store, content, config, kind)
+      saysTheSame(content, run.files.head, local, every = 23)
     }
   }
 
