@@ -15,7 +15,7 @@ import io.bucketstate.testkit.{Queries, Seeds, TidySuite}
 class UpsertSuite extends TidySuite with Queries {
   import UpsertSuite._
 
-  for (seed <- 0 until Seeds.of(3, 30))
+  for (seed <- 0 until Seeds.of(1, 30))
     test(s"rows of another state, with keys of any types: $seed") {
       val random = new Random(seed)
       val keys = random.shuffle(Keys).take(1 + random.nextInt(3))

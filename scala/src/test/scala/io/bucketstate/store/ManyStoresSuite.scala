@@ -14,7 +14,7 @@ import org.scalatest.time.{Millis, Seconds, Span}
 import io.bucketstate.config.Engine
 import io.bucketstate.rocksdb.state.ExecutorNative
 import io.bucketstate.testkit.StoreHarness._
-import io.bucketstate.testkit.{MemoryFileStore, StoreHarness, TempFolder, TidySuite}
+import io.bucketstate.testkit.{MemoryFileStore, Seeds, StoreHarness, TempFolder, TidySuite}
 
 /**
  * Stores of many partitions and operators in one executor: what they share does not grow with them, and each gets its
@@ -51,8 +51,11 @@ class ManyStoresSuite extends TidySuite with Eventually {
     assert(now.size - before.size <= Runtime.getRuntime.availableProcessors + 4, clue)
   }
 
-  // Of 200 partitions with three operators; and as many as there are databases made of in a test's time.
-  for ((engine, stores) <- Seq(Engine.Heap.name -> 600, Engine.RocksDb.name -> 120))
+  // Of 200 partitions with three operators, by day of 100; and as many as there are databases made of in a test's time.
+  for {
+    (engine, stores) <-
+      Seq(Engine.Heap.name -> Seeds.of(300, 600), Engine.RocksDb.name -> Seeds.of(50, 120))
+  }
     test(s"$stores stores share the threads, and each gets its snapshot: $engine") {
       assume(Files.isDirectory(Path.of("/proc/self/task")))
       TempFolder.use { folder =>

@@ -206,8 +206,12 @@ trait FileStoreContract extends TidySuite {
     }
   }
 
-  /** What is read while it is replaced. */
-  protected def neverHalf(kind: StoreKind): Unit =
+  /**
+   * What is read while it is replaced.
+   *
+   * @param writes how often it is
+   */
+  protected def neverHalf(kind: StoreKind, writes: Int): Unit =
     test(s"${kind.name}: readers never see half a file while others replace it") {
       TempFolder.use { folder =>
         Using.resource(kind.make(folder)) { store =>
@@ -215,7 +219,7 @@ trait FileStoreContract extends TidySuite {
           store.write("1.changelog")(_.write(content(0)))
           val pool = Executors.newFixedThreadPool(2)
           val writing: Callable[Unit] = () =>
-            for (i <- 1 to 100) store.write("1.changelog") { out =>
+            for (i <- 1 to writes) store.write("1.changelog") { out =>
               content(i).grouped(7000).foreach(out.write)
             }
           try {
@@ -230,7 +234,7 @@ trait FileStoreContract extends TidySuite {
               }
             all.foreach(_.get(1, TimeUnit.MINUTES))
           } finally pool.shutdown()
-          assert(store.read("1.changelog").sameElements(content(100)))
+          assert(store.read("1.changelog").sameElements(content(writes)))
         }
       }
     }

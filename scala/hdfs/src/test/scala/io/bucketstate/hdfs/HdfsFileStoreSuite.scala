@@ -29,7 +29,7 @@ class HdfsFileStoreSuite extends FileStoreContract with BeforeAndAfterAll with E
     StoreKind("hdfs", hdfs.store, keepsReplaced = false, failsWhileReplaced = true)
 
   contract(onHdfs, onHdfs)
-  neverHalf(onHdfs)
+  neverHalf(onHdfs, writes = 100)
 
   private def withStore(body: (FileStore, Path) => Any): Unit =
     TempFolder.use { folder =>

@@ -21,6 +21,7 @@ import io.bucketstate.testkit.{
   ManagedStores,
   MemoryFileStore,
   ObjectFileSystem,
+  Seeds,
   StoreKind,
   TempFolder
 }
@@ -70,7 +71,7 @@ class FileStoreSuite extends FileStoreContract {
     if Set(writes, reads) != Set(objects, hadoopWithCrc)
   } contract(writes, reads)
   contract(memory, memory)
-  onDisk.foreach(neverHalf)
+  onDisk.foreach(neverHalf(_, writes = Seeds.of(30, 100)))
 
   test("the store is chosen by scheme, default file system, and the user's own file manager") {
     val conf = new Configuration
