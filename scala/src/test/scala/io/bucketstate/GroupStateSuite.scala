@@ -20,7 +20,7 @@ class GroupStateSuite extends TidySuite with Queries with Eventually {
   import GroupStateSuite._
 
   implicit override val patienceConfig: PatienceConfig =
-    PatienceConfig(timeout = Span(60, Seconds), interval = Span(200, Millis))
+    PatienceConfig(timeout = Span(60, Seconds), interval = Span(50, Millis))
 
   /** Runs a query over some batches, then a new one from its checkpoint over others; everything it said. */
   private def restarted(input: MemoryStream[Event], said: Dataset[Said], folder: Path)(

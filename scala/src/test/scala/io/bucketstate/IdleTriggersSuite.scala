@@ -13,7 +13,7 @@ import io.bucketstate.testkit.{Queries, TidySuite}
 class IdleTriggersSuite extends TidySuite with Queries with Eventually {
 
   implicit override val patienceConfig: PatienceConfig =
-    PatienceConfig(timeout = Span(60, Seconds), interval = Span(200, Millis))
+    PatienceConfig(timeout = Span(60, Seconds), interval = Span(50, Millis))
 
   private val gauges = MetricKey.all.filter(_.metricType == MetricType.Gauge).map(_.name)
 

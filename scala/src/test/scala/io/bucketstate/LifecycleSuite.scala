@@ -12,7 +12,7 @@ import org.apache.spark.sql.execution.streaming.state.{
 }
 import org.apache.spark.sql.streaming.{GroupState, GroupStateTimeout, OutputMode, StreamingQuery}
 import org.scalatest.concurrent.Eventually
-import org.scalatest.time.{Seconds, Span}
+import org.scalatest.time.{Millis, Seconds, Span}
 
 import io.bucketstate.testkit.{DigitCounts, LateTask, LeftOvers, TidySuite}
 
@@ -21,7 +21,7 @@ class LifecycleSuite extends TidySuite with DigitCounts with Eventually {
   import LifecycleSuite._
 
   implicit override val patienceConfig: PatienceConfig =
-    PatienceConfig(timeout = Span(60, Seconds), interval = Span(1, Seconds))
+    PatienceConfig(timeout = Span(60, Seconds), interval = Span(100, Millis))
 
   test("two queries in one session, stopped and started again, leave nothing behind") {
     val before = LeftOvers.openRuns

@@ -4,7 +4,7 @@ import java.nio.file.Files
 
 import org.apache.spark.sql.functions.col
 import org.scalatest.concurrent.Eventually
-import org.scalatest.time.{Seconds, Span}
+import org.scalatest.time.{Millis, Seconds, Span}
 
 import io.bucketstate.testkit.{LiveFolder, Queries, TidySuite}
 
@@ -12,7 +12,7 @@ import io.bucketstate.testkit.{LiveFolder, Queries, TidySuite}
 class MaintenanceSuite extends TidySuite with Queries with Eventually {
 
   implicit override val patienceConfig: PatienceConfig =
-    PatienceConfig(timeout = Span(60, Seconds), interval = Span(1, Seconds))
+    PatienceConfig(timeout = Span(60, Seconds), interval = Span(100, Millis))
 
   for (split <- Seq("0.25", "0.75"))
     test(s"a running query's old files are deleted, with snapshotToCleanupThreadRatio $split") {

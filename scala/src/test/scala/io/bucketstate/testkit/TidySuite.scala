@@ -28,5 +28,5 @@ abstract class TidySuite extends AnyFunSuite {
 }
 
 private object TidySuite {
-  private val Interval = Eventually.interval(Span(100, Millis))
+  private val Interval = Eventually.interval(Span(10, Millis))
 }
