@@ -18,7 +18,7 @@ class SeveralActionsSuite extends TidySuite with Queries with Eventually {
   import SeveralActionsSuite._
 
   implicit override val patienceConfig: PatienceConfig =
-    PatienceConfig(timeout = Span(30, Seconds), interval = Span(200, Millis))
+    PatienceConfig(timeout = Span(30, Seconds), interval = Span(50, Millis))
 
   /** What a query has told and put out, over its restart. */
   private final class Run {
@@ -80,7 +80,13 @@ class SeveralActionsSuite extends TidySuite with Queries with Eventually {
 
   for {
     (format, isCached, batches) <-
-      Seq(("2", false, 24), ("2", false, 60), ("1", true, 16), ("2", true, 16), ("1", false, 16))
+      Seq(
+        ("2", false, Seeds.of(16, 24)),
+        ("2", false, 60),
+        ("1", true, 16),
+        ("2", true, 16),
+        ("1", false, 16)
+      )
         .take(Seeds.of(1, 5))
   } {
     val cached = if (isCached) "cached" else "not cached"
