@@ -46,7 +46,7 @@ private class LongMaintenance(path: Path, conf: Configuration)
   override def list(folder: Path, filter: PathFilter): Array[FileStatus] = {
     if (Thread.currentThread.getName.startsWith("state-store-maintenance")) {
       LongMaintenance.begun.countDown()
-      LongMaintenance.never.await(3, TimeUnit.SECONDS)
+      LongMaintenance.never.await(1, TimeUnit.SECONDS)
     }
     super.list(folder, filter)
   }
