@@ -17,7 +17,14 @@ import org.scalatest.time.{Millis, Seconds, Span}
 
 import io.bucketstate.plugin.queries.BoardJson
 import io.bucketstate.spark.BuiltForSpark
-import io.bucketstate.testkit.{DigitCounts, LeftOvers, ProviderHarness, TidySuite, Warnings}
+import io.bucketstate.testkit.{
+  DigitCounts,
+  LeftOvers,
+  ProviderHarness,
+  Seeds,
+  TidySuite,
+  Warnings
+}
 import io.bucketstate.{BucketedStateStoreProvider, BucketstateExtensions, BucketstatePlugin}
 
 /** The plugin in real local applications, which have nothing else of this project. */
@@ -88,10 +95,11 @@ class PluginSuite extends TidySuite with DigitCounts with Eventually {
   }
 
   test("queries that fail again and again are counted, and leave nothing behind") {
+    val rounds = Seeds.of(3, 5)
     withPlugin() { (spark, folder) =>
       import spark.implicits._
       val before = registered.toSet
-      for (round <- 0 until 5) {
+      for (round <- 0 until rounds) {
         val input = memoryStream[Int](spark)
         val failing = input.toDS().map(n => if (n == Bad) sys.error("this is a test") else n)
         val query = start(counts(failing), s"failing_$round", folder)
@@ -106,7 +114,7 @@ class PluginSuite extends TidySuite with DigitCounts with Eventually {
       }
       // The tab still has them, as what has ended.
       val page = read(spark, "/State/")
-      assert((0 until 5).forall(round => page.contains(s">failing_$round</a>")))
+      assert((0 until rounds).forall(round => page.contains(s">failing_$round</a>")))
     }
   }
 
