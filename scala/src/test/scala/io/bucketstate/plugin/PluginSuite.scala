@@ -19,6 +19,7 @@ import io.bucketstate.plugin.queries.BoardJson
 import io.bucketstate.spark.BuiltForSpark
 import io.bucketstate.testkit.{
   DigitCounts,
+  ForklessFiles,
   LeftOvers,
   ProviderHarness,
   Seeds,
@@ -354,7 +355,9 @@ class PluginSuite extends TidySuite with DigitCounts with Eventually {
         .config("spark.driver.host", "127.0.0.1")
         .config("spark.driver.bindAddress", "127.0.0.1")
         .config("spark.sql.shuffle.partitions", "2")
-      settings.foreach { case (key, value) => builder.config(key, value) }
+      (ForklessFiles.settings ++ settings).foreach { case (key, value) =>
+        builder.config(key, value)
+      }
       val spark = builder.getOrCreate()
       try {
         if (!settings.exists(_._1 == TurnedOn.Provider)) {

@@ -27,8 +27,9 @@ trait Queries {
         .config("spark.sql.streaming.stateStore.providerClass", ProviderHarness.ProviderClass)
         .config("spark.sql.streaming.stateStore.maintenanceInterval", "200ms")
         .config("spark.sql.streaming.stateStore.bucketed.snapshot.maxVersions", "2")
-      (EngineUnderTest.settings ++ settings).foreach { case (key, value) =>
-        builder.config(key, value)
+      (ForklessFiles.settings ++ EngineUnderTest.settings ++ settings).foreach {
+        case (key, value) =>
+          builder.config(key, value)
       }
       val spark = builder.getOrCreate()
       try body(spark, folder)
