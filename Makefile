@@ -133,9 +133,10 @@ lint-scala: .stamps/venv-$(NEWEST)
 rooms: $(VENV_STAMP) ## count the files of each folder, the arrows between rooms and who knows the table; fail where it is too much
 	@$(PY) -m scripts.rooms
 
+# One sbt for both engines: to start it and to load the build takes as long as some of the suites.
 test-scala: $(VENV_STAMP) ## run the Scala unit tests only
-	@SPARK=$(CONFORMANCE_SPARK) scripts/sbt core/test "conformance/testOnly $(TEST_SUITES)" $(STORAGE_SUITES)
-	@SPARK=$(CONFORMANCE_SPARK) BUCKETSTATE_ENGINE=rocksdb BUCKETSTATE_HISTORIES=1 scripts/sbt \
+	@SPARK=$(CONFORMANCE_SPARK) scripts/sbt core/test "conformance/testOnly $(TEST_SUITES)" $(STORAGE_SUITES) \
+	  'set every Test / envVars := Map("BUCKETSTATE_ENGINE" -> "rocksdb", "BUCKETSTATE_HISTORIES" -> "1")' \
 	  "core/testOnly $(ENGINE_SUITES)" "conformance/testOnly *BucketedStateStoreSuite"
 
 newest-scala: $(VENV_STAMP) ## run the Scala unit tests on Spark 4.3 itself (make test takes the newest that has test jars, the Python tests 4.3)
