@@ -52,14 +52,15 @@ private[checkpoint] final class FileBucketLoader(
     }
   }
 
-  override def find(family: Int, key: RecordBuffer): Array[Byte] =
-    Lookup.combined(
-      family,
-      changelogs.find(family, key) ++ base.iterator.map(_.lookUp(family, key))
-    ) match {
+  override def find(family: Int, key: RecordBuffer): Array[Byte] = {
+    // Let go of as above: whoever asks late does so for a family that is gone, and nobody hears the answer.
+    val there = changelogs
+    val changed = if (there == null) Iterator.empty[Lookup] else there.find(family, key)
+    Lookup.combined(family, changed ++ base.iterator.map(_.lookUp(family, key))) match {
       case Lookup.Found(record) => record
       case _                    => null
     }
+  }
 
   override def verify(family: Int, keys: Long): Unit =
     keyCount(family).filter(_ != keys).foreach(miscounted(family, _, keys))

@@ -3,8 +3,15 @@ package io.bucketstate.checkpoint.recovery
 import scala.util.Using
 
 import io.bucketstate.checkpoint.manifest.RepairRules
-import io.bucketstate.record.{BucketKey, FamilySpec, Scans}
-import io.bucketstate.testkit.{Changes, MemoryFileStore, SnapshotRoom, TempFolder, TidySuite}
+import io.bucketstate.record.{BucketAssigner, BucketKey, FamilySpec, Scans}
+import io.bucketstate.testkit.{
+  Changes,
+  MemoryFileStore,
+  SnapshotRoom,
+  TempFolder,
+  TextRecords,
+  TidySuite
+}
 
 /** Families that are removed before their buckets were loaded, or made after a restart. */
 class RemovedFamilySuite extends TidySuite {
@@ -41,6 +48,9 @@ class RemovedFamilySuite extends TidySuite {
           }
           assert(table.isLoaded)
           assert(recovered.loader.heldBytes == 0)
+          // A helper of a task may ask for a key of the family only now.
+          val late = TextRecords.key("b", new BucketAssigner(4))
+          assert(recovered.loader.find(1, late) == null)
           assert(table.families.map(_.records(table.newest).size) == Seq(2))
         }
       }
