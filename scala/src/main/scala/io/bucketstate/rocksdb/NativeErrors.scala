@@ -38,6 +38,20 @@ private[bucketstate] object NativeErrors {
       case e: RocksDBException => throw failed(folder, "could not be opened", e)
     }
 
+  /** Runs `body`, which makes links to the files of a database: it is of use without them. */
+  def linking[A](folder: Path)(body: => A): A =
+    try body
+    catch {
+      case e: RocksDBException =>
+        throw new UnavailableException(
+          folder.toString,
+          s"the files of the local RocksDB database could not be linked: ${e.getMessage}",
+          "The database goes on, and a restart begins with the checkpoint, or with what was left before. Make room on the " +
+            s"disk of that folder, or set ${ConfigKey.LocalDir.key} to one on which files can be linked.",
+          e
+        )
+    }
+
   private def isRefusal(status: Status): Boolean = status != null &&
     (status.getCode == Status.Code.InvalidArgument || status.getCode == Status.Code.NotSupported)
 

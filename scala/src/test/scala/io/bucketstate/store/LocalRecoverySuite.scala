@@ -179,6 +179,36 @@ class LocalRecoverySuite extends TidySuite with Eventually {
     }
   }
 
+  test(
+    "a database that cannot leave what it holds goes on, no batch fails, and a later one is left"
+  ) {
+    withMachine(withIds = false) { machine =>
+      machine.batch("a" -> Some("1"))
+      machine.until(machine.isNative)
+      val database = machine.folders("db-").head
+      // RocksDB gathers there what is left.
+      val inTheWay = eventually(Files.createFile(database.resolve("leaving.tmp")))
+      var failures = Seq.empty[Throwable]
+      eventually {
+        val warnings = Warnings.during("io.bucketstate") {
+          (1 to 5).foreach { n =>
+            failures ++= Try(
+              machine.batch(s"key ${machine.version}" -> Some(s"$n"))
+            ).failed.toOption
+          }
+        }
+        assert(failures.nonEmpty || warnings.exists(_.contains("is not left on this machine")))
+      }
+      (1 to 5).foreach(n => machine.batch("a" -> Some(s"then $n")))
+      assert(failures.isEmpty && machine.folders("db-") == Seq(database))
+      assert(machine.contents == machine.model)
+      val before = machine.folders("local-")
+      Files.delete(inTheWay)
+      machine.until(_ => machine.folders("local-").exists(!before.contains(_)))
+      assert(machine.folders("db-") == Seq(database) && machine.contents == machine.model)
+    }
+  }
+
   test("nothing is left in a folder that goes with the store") {
     TempFolder.use { folder =>
       val harness = new StoreHarness(new NioFileStore(folder.resolve("store")), folder)

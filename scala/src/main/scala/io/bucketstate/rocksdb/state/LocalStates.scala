@@ -51,6 +51,17 @@ final class LocalStates(folder: Path, numBuckets: => Int, newId: () => UUID) {
     // In the database's folder it goes with that, should this process die.
     val making = database.folder.resolve("leaving")
     WorkFolder.deleteAll(making)
+    try publish(making, database, version)
+    catch {
+      case failure: Throwable =>
+        // Its links would keep the space of files that the database itself deletes.
+        try WorkFolder.deleteAll(making)
+        catch { case NonFatal(second) => failure.addSuppressed(second) }
+        throw failure
+    }
+  }
+
+  private def publish(making: Path, database: StateDatabase, version: WrittenVersion): Unit = {
     database.linkTo(making)
     val state = LocalState(
       version.attempt,

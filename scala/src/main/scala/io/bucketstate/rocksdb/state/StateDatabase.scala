@@ -186,11 +186,16 @@ final class StateDatabase private (
   /**
    * Makes a folder of links to its files, and copies of those that change, which hold what it holds now. Writes down what
    * is in memory first.
+   *
+   * What stands in the way of links says nothing of the database, which goes on. Where it could not write its own files, the
+   * next write to it says so.
    */
-  def linkTo(target: Path): Unit = gate.using("could not be linked") {
-    val checkpoint = Checkpoint.create(db)
-    try checkpoint.createCheckpoint(target.toString)
-    finally checkpoint.close()
+  def linkTo(target: Path): Unit = gate.whileOpen {
+    NativeErrors.linking(folder) {
+      val checkpoint = Checkpoint.create(db)
+      try checkpoint.createCheckpoint(target.toString)
+      finally checkpoint.close()
+    }
   }
 
   /** Asks RocksDB for its figures, which takes it longer than a look-up. */

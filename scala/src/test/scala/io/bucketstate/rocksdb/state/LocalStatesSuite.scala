@@ -1,16 +1,18 @@
 package io.bucketstate.rocksdb.state
 
+import java.io.IOException
 import java.nio.file.StandardOpenOption.WRITE
 import java.nio.file.{Files, Path}
 import java.util.UUID
 
 import scala.jdk.CollectionConverters._
-import scala.util.Using
+import scala.util.{Random, Using}
 
-import io.bucketstate.checkpoint.io.Attempt
+import io.bucketstate.checkpoint.io.{Attempt, WorkFolder}
 import io.bucketstate.checkpoint.manifest.{LocalState, LocalStateFile, LocalStateFormat}
+import io.bucketstate.error.UnavailableException
 import io.bucketstate.record.BucketAssigner
-import io.bucketstate.testkit.{Damage, TempFolder, TidySuite}
+import io.bucketstate.testkit.{Damage, FileSizeLimit, TempFolder, TextRecords, TidySuite}
 
 /** What databases leave behind: what is taken of it, and what is passed over. */
 class LocalStatesSuite extends TidySuite {
@@ -58,6 +60,65 @@ class LocalStatesSuite extends TidySuite {
       }
       statesIn(folder).forget()
       assert(!statesIn(folder).hasSome)
+    }
+  }
+
+  test("a database whose files cannot be linked somewhere is sound, and goes on") {
+    TempFolder.use { folder =>
+      use(folder.resolve("db")) { database =>
+        val version = writtenDown(history, database)
+        val there = Files.createDirectory(folder.resolve("there"))
+        for (target <- Seq(there, folder.resolve("none").resolve("such"))) {
+          val failure = intercept[UnavailableException](database.linkTo(target))
+          assert(failure.getMessage.contains("could not be linked"))
+          assert(!database.hasFailed && filesIn(folder) == Seq(database.folder, there))
+        }
+        write(database, Map("a" -> None, "c" -> Some("3")))
+        val state = database.capture(version)
+        def found(key: String) =
+          Option(state.find(0, TextRecords.key(key, new BucketAssigner(4))))
+            .map(TextRecords.valueOf)
+        assert(Seq("a", "b", "c").map(found) == Seq(None, Some("2"), Some("3")))
+        state.release()
+        statesIn(folder).leave(database, version)
+        assert(leftIn(folder).size == 1)
+      }
+    }
+  }
+
+  test("a database that cannot write its own files while it is linked fails with its next write") {
+    assume(FileSizeLimit.isAvailable)
+    TempFolder.use { folder =>
+      use(folder.resolve("db")) { database =>
+        writtenDown(history, database)
+        val random = new Random(1L)
+        val large = Seq.fill(500)(random.alphanumeric.take(1000).mkString)
+        write(database, large.zipWithIndex.map { case (v, n) => s"key $n" -> Option(v) }.toMap)
+        FileSizeLimit.during(100L << 10) {
+          assertThrows[UnavailableException](database.linkTo(folder.resolve("left")))
+          assert(!database.hasFailed)
+          assertThrows[UnavailableException](write(database, Map("c" -> Some("3"))))
+        }
+        assert(database.hasFailed)
+      }
+    }
+  }
+
+  test("where leaving fails nothing half made stays, and what was left before does") {
+    withLeft { (folder, first) =>
+      use(folder.resolve("next")) { database =>
+        val second = writtenDown(history ++ history, database)
+        val id = UUID.randomUUID()
+        val inTheWay = folder.resolve(s"local-$id")
+        Files.createDirectories(inTheWay.resolve("of somebody else"))
+        assertThrows[IOException](new LocalStates(folder, 4, () => id).leave(database, second))
+        assert(!filesIn(database.folder).exists(_.getFileName.toString.startsWith("leaving")))
+        assert(!database.hasFailed)
+        WorkFolder.deleteAll(inTheWay)
+        assert(taken(statesIn(folder), commitOf(first) ++ commitOf(second)).contains(first))
+        statesIn(folder).leave(database, second)
+        assert(taken(statesIn(folder), commitOf(first) ++ commitOf(second)).contains(second))
+      }
     }
   }
 
