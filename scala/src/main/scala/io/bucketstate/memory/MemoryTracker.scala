@@ -59,10 +59,9 @@ final class MemoryTracker(nanos: () => Long) {
       user: MemoryUser,
       limit: Long,
       setting: String,
-      changes: Option[(Long, String)] = None
+      changes: Option[Limit] = None
   ): Account = {
-    val most = changes.map { case (bytes, setting) => Limit(bytes, setting) }
-    val account = new Account(user, Limit(limit, setting), most)
+    val account = new Account(user, Limit(limit, setting), changes)
     accounts.add(account)
     newLimit()
     account
@@ -159,7 +158,15 @@ object MemoryTracker {
 
   private final val IdleNanos = 60L * 1000 * 1000 * 1000
 
-  private[memory] final case class Limit(bytes: Long, setting: String)
+  /**
+   * @param setting what the bytes were made of, for messages
+   * @param more    what to do to have more, for messages
+   */
+  final case class Limit(
+      bytes: Long,
+      setting: String,
+      more: String = "raise that setting, and the heap with it"
+  )
 
   private[memory] object Limit {
     val None: Limit = Limit(Long.MaxValue, "")
@@ -167,9 +174,9 @@ object MemoryTracker {
 
   private def tooLarge(changes: Long, limit: Limit): InvalidException =
     new InvalidException(
-      s"One batch changed $changes bytes of state in one partition, and has not ended, but all state in this " +
-        s"executor may take ${limit.bytes} bytes of heap (${limit.setting})",
-      "Let a batch read less (maxFilesPerTrigger, maxOffsetsPerTrigger), use more partitions, or raise that " +
-        "setting, and the heap with it. Nothing of the batch was committed."
+      s"One batch changed $changes bytes of state in one partition, and has not ended, but it may take " +
+        s"${limit.bytes} bytes of this executor's heap at most (${limit.setting})",
+      "Let a batch read less (maxFilesPerTrigger, maxOffsetsPerTrigger), use more partitions, or " +
+        s"${limit.more}. Nothing of the batch was committed."
     )
 }

@@ -150,7 +150,7 @@ private[bucketstate] final class StoreMemory(
     else {
       val hot = math.min(config.rocksDbMemory.heapBytes, limit)
       val heapSetting = s"${ConfigKey.RocksDbHeapBytes.key}=${config.rocksDbMemory.heapBytes}"
-      tracker.register(this, hot, heapSetting, changes = Some(limit -> setting))
+      tracker.register(this, hot, heapSetting, changes = Some(mostChanges(limit, setting)))
     }
 
   /** Where what cannot leave is a good part of the limit, a snapshot makes it so that it can. */
@@ -202,9 +202,14 @@ private[bucketstate] object StoreMemory {
     )
 
   /** Bytes of changes of a store that may wait to be written to its database. */
-  def mostUnwritten(config: StoreConfig, host: StoreHost): Long =
-    // They lie in the heap, which may be much less than what is outside it.
-    math.min(limitOf(config, host)._1, Runtime.getRuntime.maxMemory / 2) / UnwrittenShare
+  def mostUnwritten(config: StoreConfig, host: StoreHost): Long = {
+    val (limit, setting) = limitOf(config, host)
+    mostChanges(limit, setting).bytes / UnwrittenShare
+  }
+
+  /** What changes may take before they are in a database. */
+  private def mostChanges(limit: Long, setting: String): MemoryTracker.Limit =
+    HeapLimit.ofChanges(limit, setting, Runtime.getRuntime.maxMemory)
 
   /** What all stores of this process may take to read runs, as this one sees it. */
   def readLimits(config: StoreConfig, host: StoreHost): ReadLimits =
@@ -223,6 +228,6 @@ private[bucketstate] object StoreMemory {
   /** The part of a store's share of the limit that a snapshot must promise to make free. */
   private final val FlushShare = 4
 
-  /** The part of the limit that changes of one store may take while they wait. */
+  /** The part of what changes may take that those of one store may which wait. */
   private final val UnwrittenShare = 4
 }

@@ -97,6 +97,20 @@ class MemoryTrackerSuite extends TidySuite {
     assert(refused.getMessage.contains("1001 bytes") && refused.getMessage.contains("the setting"))
   }
 
+  test("changes that only the heap is too small for are refused in its name") {
+    val room = new Room
+    val heap = HeapLimit.ofChanges(limit = 2000, "the setting", heap = 1000)
+    val account = room.tracker.register(new Store(0), 100, "another", changes = Some(heap))
+    account.requireRoom(500)
+    val refused = intercept[InvalidException](account.requireRoom(501))
+    assert(refused.what.contains("500 bytes") && refused.what.contains("half of its 1000"))
+    assert(refused.what.contains("less than the setting"))
+    assert(refused.remedy.contains("spark.executor.memory"))
+    assert(!refused.remedy.contains("that setting"))
+    val small = HeapLimit.ofChanges(limit = 500, "the setting", heap = 1000)
+    assert(small.bytes == 500 && small.setting == "the setting")
+  }
+
   private def bucket(number: Int, evictable: Long, lastUse: Long, lastEviction: Long) =
     new BucketResidence(0, number, 100, evictable, lastUse, lastEviction)
 
