@@ -47,6 +47,7 @@ final class BucketedStateStoreProvider
   ): Unit = {
     // Before Spark lists the store as loaded, and tells its coordinator: a killed task needs none.
     SparkInternals.requireTaskAlive()
+    SparkSettings.requireOneThread()
     require(
       useColumnFamilies || !useMultipleValuesPerKey,
       "Multiple values per key support requires column families to be enabled in " +

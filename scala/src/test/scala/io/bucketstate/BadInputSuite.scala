@@ -4,16 +4,17 @@ import java.nio.file.Files
 
 import org.apache.spark.sql.catalyst.expressions.{GenericInternalRow, UnsafeProjection, UnsafeRow}
 import org.apache.spark.sql.execution.streaming.state._
+import org.apache.spark.sql.streaming.StreamingQueryException
 import org.apache.spark.sql.types.{BinaryType, LongType, StructType}
 import org.apache.spark.unsafe.Platform
 import org.apache.spark.{SparkException, SparkThrowable}
 
 import io.bucketstate.error._
 import io.bucketstate.testkit.ProviderHarness._
-import io.bucketstate.testkit.{ProviderHarness, TidySuite}
+import io.bucketstate.testkit.{ProviderHarness, Queries, TidySuite}
 
 /** Every wrong setting, file, version or call ends in a clear error, and nothing is lost by it. */
-class BadInputSuite extends TidySuite {
+class BadInputSuite extends TidySuite with Queries {
   private val prefix = "spark.sql.streaming.stateStore.bucketed."
 
   private def condition(error: Throwable): String = error.asInstanceOf[SparkThrowable].getCondition
@@ -56,6 +57,20 @@ class BadInputSuite extends TidySuite {
       val key = "spark.sql.streaming.stateStore.compression.codec"
       val error = intercept[InvalidException](harness.provider(key -> "brotli"))
       assert(error.getMessage.contains(key) && error.getMessage.contains("lz4"))
+    }
+  }
+
+  test(
+    "a setting with which Spark would call a store from two threads at once is refused by name"
+  ) {
+    val setting = "spark.python.udf.pipelined.enabled"
+    withSession(setting -> "true") { (spark, folder) =>
+      import spark.implicits._
+      val input = memoryStream[Int](spark)
+      val query = start(input.toDF().groupBy("value").count(), "counts", folder)
+      val failure = intercept[StreamingQueryException](addAndWait(input, query, Seq(1, 2, 3)))
+      assert(failure.getMessage.contains(s"$setting is true"))
+      assert(failure.getMessage.contains(s"Start the application without $setting"))
     }
   }
 

@@ -66,6 +66,10 @@ object SparkInternals {
       Option(task.getLocalProperty(SparkContext.SPARK_JOB_DESCRIPTION))
     )
 
+  /** What the application was started with under this name. */
+  def ofApplication(setting: String): Option[String] =
+    Option(SparkEnv.get).flatMap(_.conf.getOption(setting))
+
   /** The key that Spark gives the metadata of columns that a watermark is of. */
   val WatermarkKey: String = EventTimeWatermark.delayKey
 
