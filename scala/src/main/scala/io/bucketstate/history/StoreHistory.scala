@@ -3,6 +3,8 @@ package io.bucketstate.history
 import java.util.UUID
 import java.util.concurrent.atomic.AtomicReference
 
+import scala.annotation.tailrec
+
 import io.bucketstate.checkpoint.io.{Attempt, FileStore}
 import io.bucketstate.checkpoint.manifest.Manifest
 import io.bucketstate.checkpoint.recovery.Recovered
@@ -15,8 +17,13 @@ import io.bucketstate.checkpoint.recovery.Recovered
  * Thread-safe; [[after]] may read headers of changelogs, all else waits for nothing.
  *
  * @param isFollowed whether somebody follows it: else changes are not kept
+ * @param unwritten  of all stores of the process
  */
-private[bucketstate] final class StoreHistory(folder: FileStore, isFollowed: Boolean) {
+private[bucketstate] final class StoreHistory(
+    folder: FileStore,
+    isFollowed: Boolean,
+    unwritten: UnwrittenBytes
+) {
   private[this] val current = new AtomicReference[StoreLine] // null while there is no table
   private[this] val earlier = new EarlierCommits(folder)
   private[this] var lines = 0L // the keeper's
@@ -46,12 +53,18 @@ private[bucketstate] final class StoreHistory(folder: FileStore, isFollowed: Boo
   def knownAfter(point: CommitPoint): Follow = line.fold[Follow](Follow.Nothing)(_.after(point))
 
   /** Bytes of changes that wait for whoever follows. */
-  def bytes: Long = line.fold(0L)(_.bytes)
+  def bytes: Long = bytesOf(current.get)
+
+  /** Bytes of such changes of all stores of the process. */
+  def bytesOfAll: Long = unwritten.total
+
+  /** Whether whoever changes more has to wait, where so many bytes may: see [[UnwrittenBytes.areOver]]. */
+  def isOver(most: Long): Boolean = unwritten.areOver(most, bytes)
 
   /** There is another table. The keeper's, as are all below but the last. */
   def begin(recovered: Recovered, checkpointId: Option[String], keys: Map[Int, Long]): Unit = {
     lines += 1
-    current.set(StoreLine.of(recovered, lines, checkpointId, keys, isFollowed))
+    become(StoreLine.of(recovered, lines, checkpointId, keys, isFollowed))
   }
 
   /** See [[StoreLine.committed]]. */
@@ -71,13 +84,24 @@ private[bucketstate] final class StoreHistory(folder: FileStore, isFollowed: Boo
   def settle(oldest: Long): Unit = changed(_.settledUpTo(oldest))
 
   /** There is no table any more. */
-  def forget(): Unit = current.set(null)
+  def forget(): Unit = become(null)
 
   /** A snapshot was published, of whatever history. */
   def published(manifest: Manifest): Unit = changed(_.published(manifest))
 
+  private def become(line: StoreLine): Unit =
+    unwritten.changed(bytesOf(current.getAndSet(line)), bytesOf(line))
+
+  /** What was there before is known for certain, so that what all stores have adds up. */
+  @tailrec
   private def changed(change: StoreLine => StoreLine): Unit = {
-    current.updateAndGet(line => if (line == null) null else change(line))
-    ()
+    val before = current.get
+    if (before != null) {
+      val after = change(before)
+      if (current.compareAndSet(before, after)) unwritten.changed(before.bytes, after.bytes)
+      else changed(change)
+    }
   }
+
+  private def bytesOf(line: StoreLine): Long = if (line == null) 0L else line.bytes
 }

@@ -7,6 +7,7 @@ import io.bucketstate.background.Ticker
 import io.bucketstate.checkpoint.run.open.ReadLimits
 import io.bucketstate.checkpoint.run.read.RunAccess
 import io.bucketstate.config.{ConfigKey, Engine, MetricKey, StoreConfig}
+import io.bucketstate.history.UnwrittenBytes
 import io.bucketstate.memory.{EvictionPolicy, HeapLimit, MemoryTracker, MemoryUser}
 import io.bucketstate.record.BucketResidence
 import io.bucketstate.rocksdb.state.ExecutorNative
@@ -187,6 +188,9 @@ private[bucketstate] object StoreMemory {
   /** The heap of those queries whose state is in databases. */
   val HotTracker: MemoryTracker = new MemoryTracker(() => Ticker.System.nanos)
 
+  /** Changes of all stores of this process that their databases have not taken over yet. */
+  val Unwritten: UnwrittenBytes = new UnwrittenBytes
+
   /** Heap that the state of all stores takes, as they last told. */
   def heapBytes: Long = Tracker.total + HotTracker.total
 
@@ -201,7 +205,7 @@ private[bucketstate] object StoreMemory {
       config.rocksDbMemory.maxBytesPerSecond
     )
 
-  /** Bytes of changes of a store that may wait to be written to its database. */
+  /** Bytes of changes of all stores of this process that may wait to be written to databases, as this one sees it. */
   def mostUnwritten(config: StoreConfig, host: StoreHost): Long = {
     val (limit, setting) = limitOf(config, host)
     mostChanges(limit, setting).bytes / UnwrittenShare
@@ -228,6 +232,6 @@ private[bucketstate] object StoreMemory {
   /** The part of a store's share of the limit that a snapshot must promise to make free. */
   private final val FlushShare = 4
 
-  /** The part of what changes may take that those of one store may which wait. */
+  /** The part of what changes may take that those may which wait. */
   private final val UnwrittenShare = 4
 }

@@ -77,7 +77,8 @@ private[bucketstate] final class StoreParts(
   /** A store that lives for one batch would make a database for nothing. */
   val hasDatabase: Boolean = config.engine == Engine.RocksDb && !config.spark.unloadOnCommit
 
-  private[this] val history = new StoreHistory(files, isFollowed = hasDatabase)
+  private[this] val history =
+    new StoreHistory(files, isFollowed = hasDatabase, StoreMemory.Unwritten)
 
   val keeper: TableKeeper = new TableKeeper(
     load,

@@ -255,6 +255,53 @@ class DatabaseFaultsSuite extends TidySuite with Eventually {
     }
   }
 
+  test("batches wait where the changes of all stores are too many, however few are of each") {
+    val mayRead = new CountDownLatch(1)
+    @volatile var slow = Set.empty[Int]
+    TempFolder.use { folder =>
+      val harnesses = (0 until 8).map { n =>
+        val files = new WatchedFileStore(
+          new NioFileStore(folder.resolve(s"store $n")),
+          opening = name => if (slow(n) && name.endsWith(".changelog")) mayRead.await()
+        )
+        new StoreHarness(files, folder)
+      }
+      try {
+        // Each has nothing that waits when its version is opened, and so waits for nobody.
+        val all = harnesses.zipWithIndex.map { case (harness, n) =>
+          val before = new Tasks(harness.open(withIds = false, "engine" -> "heap"))
+          before.next()
+          before.store.close()
+          val tasks = new Tasks(
+            harness.open(
+              withIds = false,
+              "engine" -> "rocksdb",
+              "memory.maxBytes" -> "4m",
+              "lockAcquireTimeout" -> "1000",
+              "rocksdb.options.cf.write_buffer_size" -> "64K"
+            ),
+            before
+          )
+          tasks.next(opened = slow += n)
+          tasks
+        }
+        val tried = LazyList.from(0).map(n => Try(all(n % all.size).next()))
+        val (made, rest) = tried.span(_.isSuccess)
+        val why = whyOf(rest.head.failed.get)
+        assert(why.getMessage.contains("has not caught up in 1000 ms"), why)
+        assert(why.getMessage.contains("in all stores of this executor"), why)
+        assert(made.size <= all.size, "of which each has a small part of what may wait by then")
+        assert(StoreMemory.Unwritten.total < (3L << 20))
+        mayRead.countDown()
+        all.foreach(_.untilNative())
+        all.foreach(_.requireRight())
+      } finally {
+        mayRead.countDown()
+        harnesses.foreach(_.close())
+      }
+    }
+  }
+
   test("options that RocksDB refuses only together are told with the setting") {
     withTasks(
       "rocksdb.options.db.allow_mmap_reads" -> "true",

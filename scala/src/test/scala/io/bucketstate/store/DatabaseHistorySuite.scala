@@ -20,7 +20,7 @@ import io.bucketstate.checkpoint.run.read.RunAccess
 import io.bucketstate.checkpoint.snapshot.{SnapshotTarget, Snapshotter}
 import io.bucketstate.checkpoint.sst.SstOptions
 import io.bucketstate.error.{BucketstateException, ConflictException}
-import io.bucketstate.history.{CheckpointIds, CommitPoint, StoreHistory, Unwritten}
+import io.bucketstate.history.{CheckpointIds, CommitPoint, StoreHistory, Unwritten, UnwrittenBytes}
 import io.bucketstate.record.BucketAssigner
 import io.bucketstate.rocksdb.follower.{DatabaseSource, Databases, LocalDatabases, StoreDatabase}
 import io.bucketstate.rocksdb.state.{
@@ -163,8 +163,10 @@ object DatabaseHistorySuite {
     )
     private val families = new KnownFamilies(Changes.descriptor(0), others = false)
     private val checkpoint = new Checkpoint(files, BucketCount.of(assigner, files), families, runs)
-    private val history = new StoreHistory(files, isFollowed = true)
-    private val followed = if (isTold) new StoreHistory(files, isFollowed = true) else history
+    private val unwritten = new UnwrittenBytes
+    private val history = new StoreHistory(files, isFollowed = true, unwritten)
+    private val followed =
+      if (isTold) new StoreHistory(files, isFollowed = true, new UnwrittenBytes) else history
     private val recovery = new Recovery(checkpoint, RepairRules(enabled = true, 1, 1000))
     private val keeper = new TableKeeper(
       recovery.load(_, _),
@@ -219,7 +221,15 @@ object DatabaseHistorySuite {
     private var retired = 0L // versions below this one may have no files any more
 
     /** One of all that may happen. */
-    def anything(): Unit = random.nextInt(24) match {
+    def anything(): Unit = {
+      something()
+      require(
+        unwritten.total == history.bytes,
+        "what waits of all stores is what waits of this one"
+      )
+    }
+
+    private def something(): Unit = random.nextInt(24) match {
       case 0 | 1 => reload()
       case 2     => // a restart of the query, which goes back to what retention has left
         newest = math.min(newest, math.max(retired, newest - 1 - random.nextInt(3)))

@@ -10,7 +10,7 @@ import scala.concurrent.{Await, ExecutionContext, ExecutionContextExecutorServic
 
 import io.bucketstate.background.{Patience, Ticker}
 import io.bucketstate.checkpoint.recovery.Recovered
-import io.bucketstate.history.StoreHistory
+import io.bucketstate.history.{StoreHistory, UnwrittenBytes}
 import io.bucketstate.record.{BucketAssigner, BucketKey, FamilySpec, Scans}
 import io.bucketstate.table.{StateTable, StateTables}
 import io.bucketstate.testkit.{Changes, MemoryFileStore, StepFault, TextRecords, TidySuite}
@@ -35,7 +35,7 @@ class TableKeeperFaultsSuite extends TidySuite {
         val table = StateTables.heap(assigner, version, Seq(spec))
         Recovered(failingAt(table, name => name == failing))
       },
-      new StoreHistory(new MemoryFileStore, isFollowed = false),
+      new StoreHistory(new MemoryFileStore, isFollowed = false, new UnwrittenBytes),
       2,
       () => 0L,
       Patience(limitMs, Ticker.System, () => alive()),

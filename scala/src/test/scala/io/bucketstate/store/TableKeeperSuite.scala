@@ -5,7 +5,7 @@ import java.util.UUID
 import io.bucketstate.background.{Patience, Ticker}
 import io.bucketstate.checkpoint.io.Attempt
 import io.bucketstate.checkpoint.recovery.Recovered
-import io.bucketstate.history.{CommitPoint, StoreHistory}
+import io.bucketstate.history.{CommitPoint, StoreHistory, UnwrittenBytes}
 import io.bucketstate.record.{BucketAssigner, BucketKey, FamilySpec, Scans}
 import io.bucketstate.table.{StateTable, StateTables}
 import io.bucketstate.testkit.{Changes, MapCold, MemoryFileStore, TextRecords, TidySuite}
@@ -16,7 +16,8 @@ class TableKeeperSuite extends TidySuite {
   private val spec = FamilySpec(Changes.descriptor(0), BucketKey.Whole, Scans.Nothing)
 
   private final class Room {
-    val history: StoreHistory = new StoreHistory(new MemoryFileStore, isFollowed = false)
+    val history: StoreHistory =
+      new StoreHistory(new MemoryFileStore, isFollowed = false, new UnwrittenBytes)
     val keeper: TableKeeper = new TableKeeper(
       (v, _) => Recovered(StateTables.heap(assigner, v, Seq(spec))),
       history,

@@ -22,6 +22,7 @@ object LeftOvers {
   /** All that stores may have of this process. */
   def ofProcess: OfProcess = OfProcess(
     Seq(StoreMemory.Tracker, StoreMemory.HotTracker).map(t => (t.stores, t.limit, t.total)),
+    StoreMemory.Unwritten.total,
     SharedReads.OfProcess.stores,
     openRuns,
     ExecutorNative.stores,
@@ -32,11 +33,13 @@ object LeftOvers {
   def inProcess: (OfProcess, Seq[Path]) = (ofProcess, workFolders)
 
   /**
-   * @param memory  of each tracker its stores, their limit, and the bytes that they take
-   * @param readers stores whose limits hold for what all read
+   * @param memory    of each tracker its stores, their limit, and the bytes that they take
+   * @param unwritten bytes of changes that wait for databases
+   * @param readers   stores whose limits hold for what all read
    */
   final case class OfProcess(
       memory: Seq[(Int, Long, Long)],
+      unwritten: Long,
       readers: Int,
       openRuns: Int,
       databases: Int,

@@ -13,14 +13,18 @@ import io.bucketstate.rocksdb.state.StateDatabase
 /** What a batch is told of its store's local database. */
 private[bucketstate] object DatabaseFailures {
 
-  /** @param bytes of changes that wait */
-  def stalled(store: String, bytes: Long, waitMs: Long): UnavailableException =
+  /**
+   * @param bytes of changes that wait
+   * @param all   of those of all stores of the process
+   */
+  def stalled(store: String, bytes: Long, all: Long, waitMs: Long): UnavailableException =
     new UnavailableException(
       store,
-      s"$bytes bytes of changes wait to be written to the local RocksDB database, which has not caught up in $waitMs ms",
+      s"$bytes bytes of changes, of $all in all stores of this executor, wait to be written to the local RocksDB " +
+        s"database, which has not caught up in $waitMs ms",
       s"Nothing is lost, and the task may succeed when it is tried again. If it does not, the local disk is full or too " +
-        s"slow, or writes are stalled: set ${ConfigKey.LocalDir.key} to a faster disk, use more partitions, or " +
-        s"${ConfigKey.Engine.key}=heap."
+        s"slow, or writes are stalled: set ${ConfigKey.LocalDir.key} to a faster disk, use more partitions or " +
+        s"executors, give those more memory, or set ${ConfigKey.Engine.key}=heap."
     )
 
   /** It cannot go on from a commit: RocksDB failed while somebody read it, or nothing follows up to a version. */

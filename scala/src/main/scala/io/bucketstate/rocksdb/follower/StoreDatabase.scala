@@ -32,7 +32,7 @@ import io.bucketstate.rocksdb.state.{ExpiredEntries, NativeState, StateDatabase,
  * checkpoint, with another database. Thread-safe.
  *
  * @param offer      hands its state at a commit to the table; false if that cannot use it
- * @param mostBehind bytes of changes that may wait to be written down before a batch waits for them
+ * @param mostBehind bytes of changes of all stores that may wait to be written down before batches wait for them
  * @param waitMs     how long it waits
  */
 private[bucketstate] final class StoreDatabase(
@@ -169,13 +169,13 @@ private[bucketstate] final class StoreDatabase(
 
   private def awaitRoom(): Unit = synchronized {
     val start = ticker.nanos
-    while (history.bytes > mostBehind && atWork) {
+    while (history.isOver(mostBehind) && atWork) {
       val left = waitMs - ticker.millisSince(start)
       if (left <= 0) {
         // A writer that waits within RocksDB must not keep the next database from being begun. One that waits for storage is
         // only slow, and its database is the one to go on with.
         if (local != null) local.database.endStoppedWrites()
-        throw DatabaseFailures.stalled(folder.location, history.bytes, waitMs)
+        throw DatabaseFailures.stalled(folder.location, history.bytes, history.bytesOfAll, waitMs)
       }
       wait(math.min(left, 100L))
     }
