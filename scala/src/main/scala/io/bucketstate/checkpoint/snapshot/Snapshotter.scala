@@ -166,7 +166,8 @@ final class Snapshotter(
         // While it is held nothing settles, which costs memory: most snapshots do without it.
         if (planned.recipe.from != RecordsFrom.Memory) target.release()
         val (merged, recipe) = noting(base)(compactions.inside(base, planned, gate))
-        val made = records(target, recipe, planned.keys, lineage, opened, gate)
+        // A file that is scanned for the first time is verified here.
+        val made = noting(base)(records(target, recipe, planned.keys, lineage, opened, gate))
         val report = publish(target, opened.head, base, recipe, planned.cuts, made)
         published = Some(report.manifest)
         ended(begun, report.manifest)

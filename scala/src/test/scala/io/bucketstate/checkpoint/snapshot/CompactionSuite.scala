@@ -320,6 +320,23 @@ class CompactionSuite extends TidySuite {
     }
   }
 
+  test("so it is where the snapshot itself was to merge the file") {
+    withRoom(maxRuns = 3) { (room, store) =>
+      val keys = (1 to 200).map(i => s"key-$i")
+      room.commit(keys.map(_ -> Some("a")): _*)
+      room.snapshotter.take(room.target(1))
+      val damaged = damageOldest(room, store)
+      // Changes larger than the state: all is written anew.
+      val random = new Random(1)
+      room.commit(keys.map(_ -> Some(random.alphanumeric.take(100).mkString)): _*)
+      assertThrows[CorruptException](room.snapshotter.take(room.target(2)))
+      val version = room.commit("a" -> Some("b"))
+      val next = room.snapshotter.take(room.target(version)).manifest
+      assert(!next.fileNames(damaged))
+      assert(room.contentOf(next) == room.model(version))
+    }
+  }
+
   test("its files are known before they are there, until a manifest names them") {
     TempFolder.use { folder =>
       var room: SnapshotRoom = null
