@@ -162,6 +162,50 @@ class SnapshotDamageSuite extends TidySuite with SnapshotBatches {
     }
   }
 
+  for {
+    ids <- Seq(Nil, Seq(Format2))
+    (what, harm) <- Seq[(String, ProviderHarness => Unit)](
+      "all runs are gone" -> (files(_, ".sst").foreach(Files.delete)),
+      "all runs are damaged" -> (files(_, ".sst").foreach(Damage.middleOf)),
+      "a changelog since is gone" -> (h => Files.delete(changelogOf(h, 9))),
+      "a changelog since was cut" -> { h =>
+        val file = changelogOf(h, 9)
+        Files.write(file, Files.readAllBytes(file).dropRight(1))
+        ()
+      }
+    )
+  } test(
+    s"$what and older changelogs deleted, with checkpoint ids ${ids.nonEmpty}: made of memory"
+  ) {
+    withHarness { harness =>
+      val settings = inCommit ++ ids
+      val provider = harness.provider(settings: _*)
+      var (model, id, version) = (Map.empty: Model, Option.empty[String], 0L)
+      def next(keys: Int): Unit = {
+        val puts = (0 until keys).map(k => (k.toLong, "k") -> (version, s"$k in $version" * 10))
+        val info = attempt(provider, version, id)(puts: _*)()
+        model ++= puts
+        id = info.stateStoreCkptId
+        version = info.batchVersion
+        provider.doMaintenance()
+      }
+      // Few changes to a large state: no snapshot but the first has a reason to write all of it.
+      next(2000)
+      (1 until 10).foreach(_ => next(5))
+      assert(manifests(harness).last == 8)
+      assert(changelogsOf(harness).min == 9)
+      harm(harness)
+      (10 until 20).foreach(_ => next(5))
+      assert(manifests(harness).last > 15)
+      // It is one that retention trusts.
+      assert(changelogsOf(harness).min > 10)
+      provider.close()
+      val reader = harness.provider(settings: _*)
+      try assert(contents(reader.getReadStore(version, id)) == model)
+      finally reader.close()
+    }
+  }
+
   for (fault <- Seq(CallFault.Throws, CallFault.LosesReply))
     test(s"a run whose upload failed ($fault) is never reused (SPARK-43404, SPARK-46796)") {
       withFaults { (harness, script) =>
@@ -273,4 +317,13 @@ class SnapshotDamageSuite extends TidySuite with SnapshotBatches {
       provider.close()
     }
   }
+
+  private def changelogsOf(harness: ProviderHarness): Seq[Long] =
+    files(harness, ".changelog").map(versionOf)
+
+  private def changelogOf(harness: ProviderHarness, version: Long): Path =
+    files(harness, ".changelog").filter(versionOf(_) == version).head
+
+  private def versionOf(file: Path): Long =
+    file.getFileName.toString.takeWhile(_.isDigit).toLong
 }

@@ -5,6 +5,8 @@ import java.util.concurrent.atomic.AtomicReference
 
 import scala.collection.mutable.ArrayBuffer
 
+import org.slf4j.LoggerFactory
+
 import io.bucketstate.background.WorkGate
 import io.bucketstate.checkpoint.changelog.{
   ChangelogBuckets,
@@ -159,7 +161,7 @@ final class Snapshotter(
   ): SnapshotReport = oneAtATime.synchronized {
     val begun = known.get
     try {
-      val (base, lineage, opened) = material(target.file, begun)
+      val (base, lineage, opened) = material(target, begun)
       try {
         requireMeant(target, opened)
         val planned = planFor(target, base, opened, compactsBeside, begun)
@@ -194,8 +196,37 @@ final class Snapshotter(
     manifest
   }
 
-  /** The manifest to build on, and the changelogs from there to a version, opened and newest first. */
+  /**
+   * The manifest to build on, and the changelogs from there to a version, opened and newest first. Where nothing leads to
+   * the version any more, the changelog of the version alone, if memory has everything.
+   */
   private def material(
+      target: SnapshotTarget,
+      begun: Known
+  ): (Option[Manifest], Lineage, Seq[ChangelogReader]) =
+    try leadingTo(target.file, begun)
+    catch {
+      // The older changelogs may have been deleted for the sake of a manifest that is of no use now.
+      case e: MissingException if target.memory.isDefined => withoutBase(target.file, e)
+      case e: CorruptException if target.memory.isDefined && !e.isNewer =>
+        withoutBase(target.file, e)
+    }
+
+  private def withoutBase(
+      target: Attempt,
+      cause: BucketstateException
+  ): (Option[Manifest], Lineage, Seq[ChangelogReader]) = {
+    val lineage = Lineage.of(folder, target)(_.version < target.version)
+    val own = recent.open(target)
+    log.warn(
+      s"Nothing leads to version ${target.version} in ${folder.location} from an older snapshot: the whole state is " +
+        "written from memory",
+      cause
+    )
+    (None, lineage, Seq(own))
+  }
+
+  private def leadingTo(
       target: Attempt,
       begun: Known
   ): (Option[Manifest], Lineage, Seq[ChangelogReader]) =
@@ -487,6 +518,7 @@ final class Snapshotter(
 }
 
 private object Snapshotter {
+  private val log = LoggerFactory.getLogger(classOf[Snapshotter])
 
   /**
    * What the next snapshot begins with.
