@@ -24,34 +24,40 @@ class SnapshotRetentionSuite extends TidySuite with SnapshotBatches {
     }
   }
 
-  test("retention and restart do not trust a manifest whose version was written again") {
-    withHarness { harness =>
-      val conf = spark(
-        "minBatchesToRetain" -> "1",
-        "ratioExtraSpaceAllowedInCheckpoint" -> "0",
-        "stateStore.bucketed.snapshot.maxVersions" -> "1000"
-      )
-      val (mine, other) = (harness.provider(conf: _*), harness.provider(conf: _*))
-      run(mine, 0, 3, Map.empty)
-      val store = ours(mine).getStore(3, None, forceSnapshotOnCommit = true, loadEmpty = false)
-      store.put(key(1, "a"), value(1, "mine"))
-      assert(store.commit() == 4)
-      assert(manifests(harness) == Seq(4L))
-      batch(other, 3)((1L, "a") -> (1L, "theirs"))()
-      other.close()
+  for (isFollowed <- Seq(false, true))
+    test(
+      "retention and restart do not trust a manifest whose version was written again, " +
+        s"the next one being there $isFollowed"
+    ) {
+      withHarness { harness =>
+        val conf = spark(
+          "minBatchesToRetain" -> "1",
+          "ratioExtraSpaceAllowedInCheckpoint" -> "0",
+          "stateStore.bucketed.snapshot.maxVersions" -> "1000"
+        )
+        val (mine, other) = (harness.provider(conf: _*), harness.provider(conf: _*))
+        run(mine, 0, 3, Map.empty)
+        val store = ours(mine).getStore(3, None, forceSnapshotOnCommit = true, loadEmpty = false)
+        store.put(key(1, "a"), value(1, "mine"))
+        assert(store.commit() == 4)
+        assert(manifests(harness) == Seq(4L))
+        // An attempt that comes to nothing, and says of the manifest that it is the right one.
+        if (isFollowed) assert(batch(mine, 4)((2L, "b") -> (2L, "mine"))() == 5)
+        batch(other, 3)((1L, "a") -> (1L, "theirs"))()
+        other.close()
 
-      val late = mine.getStore(4) // Spark asks for 4; whose it is, only the file knows
-      mine.doMaintenance()
-      late.abort()
-      mine.close()
+        val late = mine.getStore(4) // Spark asks for 4; whose it is, only the file knows
+        mine.doMaintenance()
+        late.abort()
+        mine.close()
 
-      val restarted = harness.provider(conf: _*)
-      val read = restarted.getReadStore(4)
-      assert(valueOf(read.get(key(1, "a"))) == (1L, "theirs"))
-      ours(read).release()
-      restarted.close()
+        val restarted = harness.provider(conf: _*)
+        val read = restarted.getReadStore(4)
+        assert(valueOf(read.get(key(1, "a"))) == (1L, "theirs"))
+        ours(read).release()
+        restarted.close()
+      }
     }
-  }
 
   test("retention with checkpoint ids, also when the query was restarted meanwhile") {
     withHarness { harness =>

@@ -110,15 +110,14 @@ final class Retention(
   }
 
   /**
-   * Whether what the manifest holds was replaced since: the next version was built on something else, or,
-   * where there is none yet, the version's own changelog is of another commit.
+   * Whether what the manifest holds was replaced since: the version's own changelog is of another commit, or the next version
+   * was built on something else. Recovery asks the first where the version itself is wanted and the second where a later
+   * one is, and the next version's changelog may be of an attempt that comes to nothing: so both must be right.
    */
   private def isStale(manifest: Manifest): Boolean =
     manifest.checkpointId.isEmpty &&
-      header(manifest.version + 1)
-        .map(next => !manifest.isBaseOf(next))
-        .orElse(header(manifest.version).map(own => !manifest.covers(own)))
-        .getOrElse(false)
+      (header(manifest.version).exists(own => !manifest.covers(own)) ||
+        header(manifest.version + 1).exists(next => !manifest.isBaseOf(next)))
 
   private def header(version: Long): Option[ChangelogHeader] =
     try Some(ChangelogReader.readHeader(folder, Attempt(version)))
