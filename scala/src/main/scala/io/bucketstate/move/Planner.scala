@@ -3,6 +3,7 @@ package io.bucketstate.move
 import java.time.Clock
 
 import scala.collection.mutable.ArrayBuffer
+import scala.util.Using
 
 import org.apache.hadoop.fs.Path
 import org.apache.spark.sql.catalyst.expressions.Expression
@@ -10,11 +11,18 @@ import org.apache.spark.sql.execution.streaming.state.{SparkSessions, StateStore
 import org.apache.spark.sql.internal.SQLConf
 import org.apache.spark.sql.{AnalysisException, DataFrame, SparkSession}
 
-import io.bucketstate.checkpoint.io.{CheckpointFiles, VersionedFile}
+import io.bucketstate.checkpoint.changelog.ChangelogReader
+import io.bucketstate.checkpoint.io.{
+  Attempt,
+  ChangelogName,
+  CheckpointFiles,
+  FileStores,
+  VersionedFile
+}
 import io.bucketstate.checkpoint.records.FamilyEncodings
 import io.bucketstate.config.ConfigKey
-import io.bucketstate.error.InvalidException
-import io.bucketstate.move.job.{OwnHeads, StoreHead, StoreWork}
+import io.bucketstate.error.{CorruptException, InvalidException}
+import io.bucketstate.move.job.{OwnHeads, SideBySide, StoreHead, StoreWork}
 import io.bucketstate.move.log.{OffsetEntry, QueryFolder, QueryLogs}
 import io.bucketstate.move.place.PlaceRules
 import io.bucketstate.move.read.ColumnNames.unique
@@ -208,12 +216,33 @@ private[move] final class Planner(
     }
   }
 
-  /** A file of the state that no batch of the query's can have left. */
-  private def laterFile: Option[String] = source.files.keys.toSeq.sorted.find { name =>
-    name.startsWith("state/") && (CheckpointFiles.parse(CheckpointFiles.leaf(name)) match {
-      case Some(file: VersionedFile) => file.version > source.version
-      case _                         => false
-    })
+  /**
+   * A file of the state that no batch of the query's can have left. Where storage refuses to replace a file, an attempt
+   * that makes the last version again has first created an empty changelog behind it, and the next such one another.
+   */
+  private def laterFile: Option[String] = {
+    val later = source.files.keys.toSeq.sorted
+      .filter(_.startsWith("state/"))
+      .flatMap(name => CheckpointFiles.parse(CheckpointFiles.leaf(name)).map(name -> _))
+      .collect { case (name, file: VersionedFile) if file.version > source.version => name -> file }
+    val (changelogs, others) = later.partitionMap {
+      case (name, ChangelogName(attempt)) if attempt.checkpointId.isEmpty => Left(name -> attempt)
+      case (name, _)                                                      => Right(name)
+    }
+    def changing = SideBySide.each(changelogs) { case (name, attempt) =>
+      Option.when(!isEmpty(name, attempt))(name)
+    }
+    others.headOption.orElse(changing.flatten.headOption)
+  }
+
+  private def isEmpty(name: String, attempt: Attempt): Boolean = {
+    val store = new Path(source.folder.path, name).getParent
+    Using.resource(FileStores.forFolder(store, conf, objectStores)) { files =>
+      try {
+        val opened = ChangelogReader.open(files, attempt, source.files.get(name))
+        Using.resource(opened)(_.blocks.isEmpty)
+      } catch { case _: CorruptException => false }
+    }
   }
 
   private def checkHdfs(): Unit = {

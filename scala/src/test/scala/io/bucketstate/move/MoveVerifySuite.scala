@@ -158,7 +158,7 @@ class MoveVerifySuite extends TidySuite with CountsToMove {
         config,
         written.hadoop
       ).write(s"of partition $p", folder, rows.iterator)
-      RunTarget.publish(manifest, folder, config, written.hadoop)
+      RunTarget.publish(manifest, folder, work.isInPlace, config, written.hadoop)
     }
   }
 

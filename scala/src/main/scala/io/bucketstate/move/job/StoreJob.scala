@@ -171,7 +171,7 @@ private[move] final class StoreJob(
       manifest <- part.manifest
     } {
       val folder = work.store.folder(new Path(work.to), part.partition)
-      RunTarget.publish(manifest, folder, conf, hadoop.value.value)
+      RunTarget.publish(manifest, folder, work.isInPlace, conf, hadoop.value.value)
     }
   }
 

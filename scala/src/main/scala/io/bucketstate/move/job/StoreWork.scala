@@ -62,6 +62,8 @@ private[move] final case class StoreWork(
   /** Whether records go over as they are. */
   def isRaw: Boolean = sourceProvider == Provider.Ours && targetProvider == Provider.Ours
 
+  def isInPlace: Boolean = from == to
+
   def name: String =
     if (store.name == "default") s"operator ${store.operator}"
     else s"operator ${store.operator}, ${store.name}"

@@ -7,7 +7,7 @@ import scala.collection.mutable
 import org.apache.hadoop.conf.Configuration
 import org.apache.hadoop.fs.Path
 
-import io.bucketstate.checkpoint.io.FileStores
+import io.bucketstate.checkpoint.io.{Attempt, FileStores}
 import io.bucketstate.checkpoint.manifest.{Manifest, ManifestFamily, Manifests}
 import io.bucketstate.checkpoint.records.RecordCursor
 import io.bucketstate.checkpoint.run.VersionSpan
@@ -81,15 +81,20 @@ private[move] object RunTarget {
   /**
    * Makes what was written the state of its store. Throws `ConflictException` where the version is there already: another
    * move has made it.
+   *
+   * @param isInPlace whether a query has written to the folder before
    */
   def publish(
       manifest: Manifest,
       folder: Path,
+      isInPlace: Boolean,
       config: StoreConfig,
       hadoop: Configuration
   ): Unit = {
     val files = FileStores.forFolder(folder, hadoop, config.objectStores)
     try {
+      // Of an attempt that came to nothing: beside it the manifest would be taken for one that was replaced.
+      if (isInPlace) files.delete(Attempt(manifest.version).changelog)
       val manifests = new Manifests(files)
       val name = manifest.file.name
       // An answer may have got lost: then what is there is its own.
