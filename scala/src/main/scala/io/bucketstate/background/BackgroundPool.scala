@@ -18,7 +18,7 @@ object BackgroundPool {
 
   private final val Headers = 4
 
-  /** How many threads may take the place of those that have been at one thing for longer than [[OverdueMs]]. */
+  /** How many threads may take the place of those that have been at one thing, or at one record, for longer than [[OverdueMs]]. */
   private final val Spare = 4
   private final val OverdueMs = 60000L
 
@@ -26,9 +26,10 @@ object BackgroundPool {
     new BackgroundThreads(Threads, Spare, OverdueMs)
   )
 
-  /** For compactions, which may take long and are all right. */
-  private[bucketstate] lazy val longByNeed: NeediestFirst =
-    new NeediestFirst(new BackgroundThreads(LongThreads, 0, OverdueMs))
+  /** For compactions, which may take long and are all right as long as records pass. */
+  private[bucketstate] lazy val longByNeed: NeediestFirst = new NeediestFirst(
+    new BackgroundThreads(LongThreads, Spare, OverdueMs, mayTakeLong = true)
+  )
 
   /** For local databases, which are written a little with each batch: nothing that takes long is in their way. */
   private[bucketstate] lazy val databases: NeediestFirst = new NeediestFirst(

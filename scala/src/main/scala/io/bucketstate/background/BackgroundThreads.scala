@@ -17,15 +17,22 @@ import scala.jdk.CollectionConverters._
  * seconds. What has been at work for too long, such as an upload that hangs, does not count as one of them: others take
  * its place, up to a few. Thread-safe.
  *
- * @param threads    that work at a time
- * @param mostSpare  beside what takes too long
- * @param overdueMs  that is too long
+ * @param threads     that work at a time
+ * @param mostSpare   beside what takes too long
+ * @param overdueMs   that is too long
+ * @param mayTakeLong whether it is too long only for what has told nothing of itself since
  */
-private[bucketstate] final class BackgroundThreads(threads: Int, mostSpare: Int, overdueMs: Long)
-    extends Executor {
+private[bucketstate] final class BackgroundThreads(
+    threads: Int,
+    mostSpare: Int,
+    overdueMs: Long,
+    mayTakeLong: Boolean = false,
+    ticker: Ticker = Ticker.System
+) extends Executor {
   import BackgroundThreads._
 
-  private[this] val begun = new ConcurrentHashMap[Thread, Long] // by who does it, and when
+  // By who does it: since when, or when it was last told to go on.
+  private[this] val begun = new ConcurrentHashMap[Thread, Long]
   private[this] val isWatched = new AtomicBoolean
   private[this] val pool = new ThreadPoolExecutor(
     threads,
@@ -33,11 +40,7 @@ private[bucketstate] final class BackgroundThreads(threads: Int, mostSpare: Int,
     5L,
     TimeUnit.SECONDS,
     new LinkedBlockingQueue[Runnable](),
-    (task: Runnable) => {
-      val thread = new Thread(task, s"bucketstate-background-${number.incrementAndGet()}")
-      thread.setDaemon(true)
-      thread
-    }
+    (task: Runnable) => new Worker(task, goesOn(_))
   )
   pool.allowCoreThreadTimeOut(true)
 
@@ -48,7 +51,7 @@ private[bucketstate] final class BackgroundThreads(threads: Int, mostSpare: Int,
 
   private def timed(task: Runnable): Unit = {
     val worker = Thread.currentThread()
-    begun.put(worker, Ticker.System.nanos)
+    begun.put(worker, ticker.nanos)
     try task.run()
     finally {
       begun.remove(worker)
@@ -56,12 +59,17 @@ private[bucketstate] final class BackgroundThreads(threads: Int, mostSpare: Int,
     }
   }
 
+  private def goesOn(worker: Thread): Unit = if (mayTakeLong) {
+    begun.replace(worker, ticker.nanos)
+    ()
+  }
+
   /** Looks again and again while something is at work. */
   private def watch(): Unit = if (isWatched.compareAndSet(false, true)) {
     val later = CompletableFuture.delayedExecutor(overdueMs, TimeUnit.MILLISECONDS)
     later.execute { () =>
       isWatched.set(false)
-      val overdue = begun.values.asScala.count(Ticker.System.millisSince(_) >= overdueMs)
+      val overdue = begun.values.asScala.count(ticker.millisSince(_) >= overdueMs)
       pool.setCorePoolSize(threads + math.min(overdue, mostSpare))
       if (!begun.isEmpty || !pool.getQueue.isEmpty) watch()
     }
@@ -70,4 +78,15 @@ private[bucketstate] final class BackgroundThreads(threads: Int, mostSpare: Int,
 
 private object BackgroundThreads {
   private val number = new AtomicInteger
+
+  /** What the calling thread is at goes on: it does not hang. */
+  private[background] def goesOn(): Unit = Thread.currentThread match {
+    case worker: Worker => worker.goesOn(worker)
+    case _              => ()
+  }
+
+  private final class Worker(task: Runnable, val goesOn: Thread => Unit)
+      extends Thread(task, s"bucketstate-background-${number.incrementAndGet()}") {
+    setDaemon(true)
+  }
 }

@@ -37,7 +37,10 @@ private[bucketstate] final class Pace(
 
   def pass(): Unit = {
     done += 1
-    if (done % RecordsPerLook == 0 && !awaited) look()
+    if (done % RecordsPerLook == 0) {
+      BackgroundThreads.goesOn()
+      if (!awaited) look()
+    }
   }
 
   private def look(): Unit = {

@@ -1,7 +1,7 @@
 package io.bucketstate.background
 
-import java.util.concurrent.atomic.AtomicInteger
-import java.util.concurrent.{CountDownLatch, TimeUnit}
+import java.util.concurrent.atomic.{AtomicInteger, AtomicLong}
+import java.util.concurrent.{CountDownLatch, Semaphore, TimeUnit}
 
 import io.bucketstate.testkit.TidySuite
 
@@ -14,6 +14,42 @@ class BackgroundThreadsSuite extends TidySuite {
     (1 to 2).foreach(_ => threads.execute(() => hang.await()))
     (1 to 3).foreach(_ => threads.execute(() => others.countDown()))
     assert(others.await(30, TimeUnit.SECONDS))
+    hang.countDown()
+  }
+
+  test("what may take long holds up what comes after it, unless no record passes any more") {
+    val now = new AtomicLong
+    object ticker extends Ticker {
+      override def nanos: Long = now.get
+    }
+    def pass(millis: Long): Unit = {
+      now.addAndGet(millis * 1000000L)
+      ()
+    }
+    val threads =
+      new BackgroundThreads(1, mostSpare = 1, overdueMs = 50, mayTakeLong = true, ticker)
+    val (hang, other) = (new CountDownLatch(1), new CountDownLatch(1))
+    val (asked, done) = (new Semaphore(0), new Semaphore(0))
+    val steps = 40
+    threads.execute { () =>
+      val pace =
+        new Pace(PacePlan(), PaceSituation(isBusy = false, 0.0, 0.0, _), ticker, Pause.System)
+      (1 to steps).foreach { _ =>
+        asked.acquire()
+        (1 to Pace.RecordsPerLook).foreach(_ => pace.pass())
+        done.release()
+      }
+      hang.await()
+    }
+    threads.execute(() => other.countDown())
+    (1 to steps).foreach { _ =>
+      pass(40)
+      asked.release()
+      done.acquire()
+      assert(!other.await(10, TimeUnit.MILLISECONDS))
+    }
+    pass(50)
+    assert(other.await(30, TimeUnit.SECONDS))
     hang.countDown()
   }
 
