@@ -259,7 +259,7 @@ def test_fish_has_a_script_for_each_command_and_option(
         "-d 'checkpoint: read every file, say what is damaged'",
         "complete -c bucketstate -n '__bucketstate_at completion' -a 'bash zsh fish' -d 'shell'",
         "complete -c bucketstate -n '__bucketstate_at move' -a import "
-        "-d 'a checkpoint of Spark\\'s own providers into this one'",
+        "-d 'a checkpoint of Spark\\'s own providers into one of bucketstate'",
         "complete -c bucketstate -n '__bucketstate_at move export' -l to -x -a 'rocksdb hdfs' "
         "-d 'whose files DST gets'",
         "complete -c bucketstate -n '__bucketstate_at inspect' "
