@@ -52,6 +52,6 @@ def sample(items: Sequence[pytest.Item]) -> list[pytest.Item]:
     for item in items:
         of_test[item.nodeid.partition("[")[0]].append(item)
     kept: set[pytest.Item] = set()
-    for name, each in of_test.items():
-        kept.update(random.Random(name).sample(each, -(-len(each) // 3)))
+    for name, its in of_test.items():
+        kept.update(random.Random(name).sample(its, -(-len(its) // 3)))
     return [item for item in items if item in kept]

@@ -102,6 +102,8 @@ class Columnar:
         self._zone = zone
         self._frames = Frames(schema, zone, extension=extension)
         self._kinds = {f.name: _zoned(f.type, zone) for f in arrow_schema(schema)}
+        # The key's columns have the names that `by` has for them.
+        self._kinds |= {n: self._kinds[key_field(schema, n).name] for n in key.names}
 
     def call(self, block: Block) -> Answer:
         """One call of the function, for all keys of a block."""
@@ -133,9 +135,8 @@ class Columnar:
 
     def _keys(self, block: Block) -> pa.RecordBatch:
         key = block.calls.field("key")
-        columns = {key_field(self.wire.schema, f.name).name: f.name for f in key.type}
-        arrays = {of: key.field(n) for n, of in enumerate(columns)}
-        return self._seen(arrays).rename_columns([*columns.values()])
+        arrays = {f.name: key.field(n) for n, f in enumerate(key.type)}
+        return self._seen(arrays)
 
     def _rows(self, block: Block) -> Any:
         arrays = self.wire.arrays(block.rows)

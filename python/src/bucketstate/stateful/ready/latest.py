@@ -99,7 +99,7 @@ class _Latest:
 
     def handleInputRows(self, keys: Keys[Any], rows: pa.RecordBatch) -> Any:
         groups = by_key(keys, rows)
-        state = self.standing(keys)
+        state = self._standing(keys)
         both = {
             name: stacked(state.column(name), to_stored(rows.column(name))) for name in self._types
         }
@@ -113,9 +113,11 @@ class _Latest:
         grouping = zip(self._keys, keys.frame.columns, strict=True)
         return {**{n: c.filter(changed) for n, c in grouping}, **shown}
 
-    def standing(self, keys: Keys[Any]) -> pa.RecordBatch:
-        state: pa.RecordBatch = keys.state
-        return state
+    def _standing(self, keys: Keys[Any]) -> pa.RecordBatch:
+        if self._ttl is None:
+            state: pa.RecordBatch = keys.state
+            return state
+        return standing(keys, keys.watermark if self._timeout == "event" else keys.now)
 
     def _forget(self, keys: Keys[Any], newest: pa.Array) -> None:
         if self._ttl is None:
@@ -128,6 +130,3 @@ class _Latest:
 
 class _Fading(Forgetting, _Latest):
     """It forgets keys without rows."""
-
-    def standing(self, keys: Keys[Any]) -> pa.RecordBatch:
-        return standing(keys, keys.watermark if self._timeout == "event" else keys.now)
