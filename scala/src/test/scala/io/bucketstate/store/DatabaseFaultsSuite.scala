@@ -110,6 +110,23 @@ class DatabaseFaultsSuite extends TidySuite with Eventually {
     assert(ExecutorNative.stores == others)
   }
 
+  /** A store that has run some batches on the heap, and goes on with a database that it waits a second for. */
+  private def withDatabase(harness: StoreHarness, batches: Int): Tasks = {
+    val before = new Tasks(harness.open(withIds = false, "engine" -> "heap"))
+    (1 to batches).foreach(_ => before.next())
+    before.store.close()
+    new Tasks(
+      harness.open(
+        withIds = false,
+        "engine" -> "rocksdb",
+        "memory.maxBytes" -> "4m",
+        "lockAcquireTimeout" -> "1000",
+        "rocksdb.options.cf.write_buffer_size" -> "64K"
+      ),
+      before
+    )
+  }
+
   private def workFolders(in: Path): Seq[Path] =
     Using.resource(Files.list(in))(
       _.iterator.asScala.filter(_.getFileName.toString.startsWith("work")).toSeq
@@ -216,19 +233,7 @@ class DatabaseFaultsSuite extends TidySuite with Eventually {
       )
       val harness = new StoreHarness(files, folder)
       try {
-        val before = new Tasks(harness.open(withIds = false, "engine" -> "heap"))
-        (1 to 5).foreach(_ => before.next())
-        before.store.close()
-        val tasks = new Tasks(
-          harness.open(
-            withIds = false,
-            "engine" -> "rocksdb",
-            "memory.maxBytes" -> "4m",
-            "lockAcquireTimeout" -> "1000",
-            "rocksdb.options.cf.write_buffer_size" -> "64K"
-          ),
-          before
-        )
+        val tasks = withDatabase(harness, batches = 5)
         // What the table was restored over it has read by then, and the database has not been begun.
         tasks.next(opened = isSlow = true)
         val why = whyOf(tasks.failure())
@@ -269,19 +274,7 @@ class DatabaseFaultsSuite extends TidySuite with Eventually {
       try {
         // Each has nothing that waits when its version is opened, and so waits for nobody.
         val all = harnesses.zipWithIndex.map { case (harness, n) =>
-          val before = new Tasks(harness.open(withIds = false, "engine" -> "heap"))
-          before.next()
-          before.store.close()
-          val tasks = new Tasks(
-            harness.open(
-              withIds = false,
-              "engine" -> "rocksdb",
-              "memory.maxBytes" -> "4m",
-              "lockAcquireTimeout" -> "1000",
-              "rocksdb.options.cf.write_buffer_size" -> "64K"
-            ),
-            before
-          )
+          val tasks = withDatabase(harness, batches = 1)
           tasks.next(opened = slow += n)
           tasks
         }
