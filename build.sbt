@@ -4,14 +4,18 @@ val spark = SparkBuild.of(sys.props.getOrElse("spark", "4.2"), file("."))
 ThisBuild / organization := "io.bucketstate"
 ThisBuild / organizationName := "bucketstate"
 ThisBuild / version := IO.read(file("VERSION")).trim
-ThisBuild / scalaVersion := spark.scalaVersion
+ThisBuild / scalaVersion := SparkBuild.Scala
+// Each Spark brings a scala-library that is as new as the compiler or newer, and is compiled against: see there.
+ThisBuild / allowUnsafeScalaLibUpgrade := true
 ThisBuild / licenses := Seq("Apache-2.0" -> url("https://www.apache.org/licenses/LICENSE-2.0"))
 ThisBuild / semanticdbEnabled := true
-ThisBuild / semanticdbVersion := spark.semanticdb
+ThisBuild / semanticdbVersion := SparkBuild.Semanticdb
 ThisBuild / scalacOptions ++= Seq(
   "-encoding", "utf8", "-release", "17", "-deprecation", "-feature", "-unchecked",
   "-Xlint", "-Wdead-code", "-Wextra-implicit", "-Wnumeric-widen", "-Wunused", "-Wvalue-discard",
-  "-Werror"
+  "-Werror",
+  // Class files are written beside the compiling of what comes next.
+  "-Ybackend-parallelism", "2"
 )
 ThisBuild / javacOptions ++= Seq("--release", "17", "-Xlint:all", "-Werror")
 

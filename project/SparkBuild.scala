@@ -4,18 +4,13 @@ import sbt.Keys.*
 /**
  * What differs in the build from one minor version of Spark to the next.
  *
- * @param version      of Spark's artifacts
- * @param scalaVersion that of Spark's own scala-library, which executors run: a compiler that is newer may
- *                     call what is not in it
- * @param semanticdb   the newest of scalafix's compiler plug-in that there is for this Scala
- * @param guava        as Spark's distribution brings it to every executor; its poms name an older one
- * @param hadoop       of Spark's Hadoop client
- * @param jars         the folder of pyspark's jars, for a Spark that Maven Central does not have
+ * @param version of Spark's artifacts
+ * @param guava   as Spark's distribution brings it to every executor; its poms name an older one
+ * @param hadoop  of Spark's Hadoop client
+ * @param jars    the folder of pyspark's jars, for a Spark that Maven Central does not have
  */
 final case class SparkBuild(
     version: String,
-    scalaVersion: String,
-    semanticdb: String,
     guava: String,
     hadoop: String,
     jars: Option[File]
@@ -40,11 +35,13 @@ final case class SparkBuild(
         Seq(libraryDependencies ++= Seq(sql, "com.google.guava" % "guava" % guava % in))
       case Some(folder) =>
         val main = folder / s"spark-sql_2.13-$version.jar"
+        val scala = SparkBuild.scalaIn(folder)
         val others = (folder * "*.jar").get().filterNot(SparkBuild.fromSbt).filter(_ != main).sorted
         Seq(
           libraryDependencies ++= Seq(
             sql.from(main.toURI.toString).intransitive(),
-            "org.scala-lang" % "scala-reflect" % scalaVersion % in
+            "org.scala-lang" % "scala-library" % scala % in,
+            "org.scala-lang" % "scala-reflect" % scala % in
           ),
           (if (in == Test) Test else Compile) / unmanagedJars ++= others.classpath
         )
@@ -53,6 +50,16 @@ final case class SparkBuild(
 }
 
 object SparkBuild {
+
+  /**
+   * The compiler of all builds, which is that of the oldest Spark: a newer one may call what is not in the
+   * scala-library that its executors run. It compiles against each Spark's own scala-library. With one for each Spark,
+   * the sbt that compiles for all of them would begin with a cold compiler for each.
+   */
+  val Scala = "2.13.16"
+
+  /** The newest of scalafix's compiler plug-in that there is for this Scala. */
+  val Semanticdb = "4.14.2"
 
   /** All that there is a build for, the oldest first. */
   private val Minors = Seq("4.0", "4.1", "4.2", "4.3")
@@ -63,15 +70,13 @@ object SparkBuild {
    * @param root where the virtual environments are that hold pyspark
    */
   def of(minor: String, root: File): SparkBuild = minor match {
-    case "4.0" => SparkBuild("4.0.4", "2.13.16", "4.14.2", "33.4.0-jre", "3.4.1", None)
-    case "4.1" => SparkBuild("4.1.1", "2.13.17", "4.13.10", "33.4.8-jre", "3.4.2", None)
-    case "4.2" => SparkBuild("4.2.0", "2.13.18", "4.14.2", "33.6.0-jre", "3.5.0", None)
+    case "4.0" => SparkBuild("4.0.4", "33.4.0-jre", "3.4.1", None)
+    case "4.1" => SparkBuild("4.1.1", "33.4.8-jre", "3.4.2", None)
+    case "4.2" => SparkBuild("4.2.0", "33.6.0-jre", "3.5.0", None)
     case "4.3" =>
       val version = "4.3.0"
       SparkBuild(
         version,
-        "2.13.18",
-        "4.14.2",
         "33.6.0-jre",
         "3.5.0",
         Some(pysparkJars(version, root))
@@ -90,7 +95,16 @@ object SparkBuild {
 
   /** sbt brings them itself, and two of one class are not what a user has. */
   private def fromSbt(jar: File): Boolean =
-    Seq("scala-library-", "scala-compiler-", "scala-reflect-").exists(jar.getName.startsWith)
+    Seq(Library, "scala-compiler-", "scala-reflect-").exists(jar.getName.startsWith)
+
+  private val Library = "scala-library-"
+
+  /** The version of Scala's library among a Spark's jars. */
+  private def scalaIn(folder: File): String =
+    (folder * s"$Library*.jar").get() match {
+      case Seq(jar) => jar.getName.stripPrefix(Library).stripSuffix(".jar")
+      case jars => sys.error(s"$folder has ${jars.size} jars called $Library*.jar, where one was expected.")
+    }
 
   private def pysparkJars(version: String, root: File): File = {
     val minor = minorOf(version)
