@@ -7,12 +7,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import pyspark
 import pytest
 
 from bucketstate.config import PARTITIONS_KEY, PROVIDER_KEY
 from tests.kit.cases import sample
 from tests.kit.engine import CONF
+from tests.kit.light import light
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -35,29 +35,16 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     items[:] = [item for item in items if item not in left_out]
 
 
-def without_zip(folder: Path) -> Path:
-    """Spark's home with all of it but the zip of pyspark, which workers would import it from.
-
-    Python keeps no bytecode of that: without it each start of a worker takes most of a second less.
-    """
-    home = Path(pyspark.__file__).parent
-    folder.mkdir()
-    for entry in home.iterdir():
-        if entry.name != "python":
-            (folder / entry.name).symlink_to(entry)
-    return folder
-
-
 @pytest.fixture(scope="session")
 def bucketstate_spark_settings(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
-    os.environ["SPARK_HOME"] = str(without_zip(tmp_path_factory.getbasetemp() / "spark"))
+    files = light(tmp_path_factory.getbasetemp() / "light")
     # The workers import the functions of the demo and of the tests by name, and else what the tests
     # import.
     given = [p for p in [os.environ.get("PYTHONPATH")] if p]
     os.environ["PYTHONPATH"] = os.pathsep.join(
         [*given, str(EXAMPLES), str(NEXMARK), str(EXAMPLES.parent)]
     )
-    return {"spark.log.level": "OFF", **CONF.to_spark()}
+    return {"spark.log.level": "OFF", **files, **CONF.to_spark()}
 
 
 @pytest.fixture(scope="session")

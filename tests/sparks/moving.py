@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+import tempfile
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,7 @@ from pyspark.sql.streaming.stateful_processor import StatefulProcessor, Stateful
 from bucketstate import configure
 from tests.integration.apps.counting import builder_options
 from tests.kit.engine import CONF
+from tests.kit.light import light
 from tests.kit.sparks import HAS_ROWS
 
 SCHEMA = "id long, key long, other long, at timestamp"
@@ -114,7 +116,8 @@ def read_on(folder: Path, name: str, query: DataFrame) -> Callable[[], list[list
 
 def main(folder: Path) -> None:
     builder = SparkSession.builder.master("local[2]")
-    for key, value in {**builder_options(), SNAPSHOTS: "2"}.items():
+    own = light(Path(tempfile.mkdtemp(dir=folder)) / "light")
+    for key, value in {**builder_options(), SNAPSHOTS: "2", **own}.items():
         builder = builder.config(key, value)
     spark = configure(builder, CONF).getOrCreate()
     try:

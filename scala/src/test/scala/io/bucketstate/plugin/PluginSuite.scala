@@ -19,7 +19,7 @@ import io.bucketstate.plugin.queries.BoardJson
 import io.bucketstate.spark.BuiltForSpark
 import io.bucketstate.testkit.{
   DigitCounts,
-  ForklessFiles,
+  ForklessSettings,
   LeftOvers,
   ProviderHarness,
   Seeds,
@@ -355,7 +355,7 @@ class PluginSuite extends TidySuite with DigitCounts with Eventually {
         .config("spark.driver.host", "127.0.0.1")
         .config("spark.driver.bindAddress", "127.0.0.1")
         .config("spark.sql.shuffle.partitions", "2")
-      (ForklessFiles.settings ++ settings).foreach { case (key, value) =>
+      (ForklessSettings.all ++ settings).foreach { case (key, value) =>
         builder.config(key, value)
       }
       val spark = builder.getOrCreate()

@@ -27,9 +27,8 @@ trait Queries {
         .config("spark.sql.streaming.stateStore.providerClass", ProviderHarness.ProviderClass)
         .config("spark.sql.streaming.stateStore.maintenanceInterval", "200ms")
         .config("spark.sql.streaming.stateStore.bucketed.snapshot.maxVersions", "2")
-      (ForklessFiles.settings ++ EngineUnderTest.settings ++ settings).foreach {
-        case (key, value) =>
-          builder.config(key, value)
+      (ForklessSettings.all ++ EngineUnderTest.settings ++ settings).foreach { case (key, value) =>
+        builder.config(key, value)
       }
       val spark = builder.getOrCreate()
       try body(spark, folder)
