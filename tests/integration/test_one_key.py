@@ -37,15 +37,14 @@ if TYPE_CHECKING:
 
 __all__ = ["session", "snapshots"]
 
-KINDS: list[tuple[Callable[[DataFrame], DataFrame], str, list[str], bool]] = [
-    (aggregated, "update", ["default"], True),
-    (windowed, "append", ["default"], True),
-    (deduplicated, "append", ["default"], True),
-    (typed_keys, "append", ["default"], True),
-    (sessions, "append", ["default"], False),
-    (joined, "append", JOIN_STORES, False),
+KINDS: list[tuple[Callable[[DataFrame], DataFrame], str, list[str]]] = [
+    (aggregated, "update", ["default"]),
+    (windowed, "append", ["default"]),
+    (deduplicated, "append", ["default"]),
+    (typed_keys, "append", ["default"]),
+    (sessions, "append", ["default"]),
+    (joined, "append", JOIN_STORES),
 ]
-"""Queries, and whether Spark distributes rows by the whole key of their state."""
 
 FEW = [kind for kind in KINDS if kind[0] in (windowed, typed_keys, joined)]
 
@@ -63,7 +62,7 @@ def found_again(found: Checkpoint, table: pa.Table, **how: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    ("query", "mode", "stores", "whole"),
+    ("query", "mode", "stores"),
     cases(FEW, KINDS),
     ids=lambda k: getattr(k, "__name__", str(k)[:24]),
 )
@@ -74,19 +73,21 @@ def test_every_key_is_found(
     query: Callable[[DataFrame], DataFrame],
     mode: str,
     stores: list[str],
-    whole: bool,
 ) -> None:
     found = written(session, tmp_path, query, mode, 1)
     for store in stores:
         table = found.scan(store=store).to_arrow()
         found_again(found, table.slice(0, 60), store=store)
         schema = found.schema(store=store).key
-        if not whole:
-            continue
-        count = found.store_info(found.operator(), store).partitions
+        info = found.store_info(found.operator(), store)
+        columns = partitioning.hashed_columns(
+            found.operator().name, store, None, info.prefix_columns, len(schema)
+        )
+        assert columns is not None
         for row in table.slice(0, 60).to_pylist():
-            values = key_values.stored_key(schema, row["key"])
-            place = partitioning.partition_of([f.dataType for f in schema], values, count)
+            values = key_values.stored_key(schema, row["key"])[:columns]
+            kinds = [f.dataType for f in schema][:columns]
+            place = partitioning.partition_of(kinds, values, info.partitions)
             assert place == row["partition_id"], row["key"]
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from itertools import chain, groupby
 from typing import Any
 
 import pyarrow as pa
@@ -23,8 +24,8 @@ from bucketstate.checkpoint.spark.key_values import (
     stored_key,
     without_negative_zeros,
 )
+from bucketstate.checkpoint.spark.partitioning import hashed_columns
 from bucketstate.checkpoint.store.reading import Part, Reading
-from bucketstate.checkpoint.store.store import Store
 from bucketstate.errors import CheckpointError, InvalidArgumentError
 
 
@@ -33,9 +34,10 @@ def rows_of_key(source: Source) -> pa.Table:
     if source.finder is not None and source.finder.version == source.version:
         return source.finder.rows(source)
     table: pa.Table | None = None
-    for reading, places in _ways(source):
-        for stores in places:
-            table = reading.state(source.parts_of(stores)).read_all()
+    for reading in _readings(source):
+        for places in _places(source, reading, source.partitions):
+            parts = source.parts_of([source.store(place) for place in places])
+            table = reading.state(parts).read_all()
             if table.num_rows:
                 return table
     return table
@@ -43,16 +45,14 @@ def rows_of_key(source: Source) -> pa.Table:
 
 def history_of_key(source: Source) -> pa.Table:
     """The key at every version that can still be read, the oldest first."""
-    found: pa.Table | None = None
-    for reading, places in _ways(source):
-        for stores in places:
-            tables = [reading.history(_readable(source, reading, one)) for one in stores]
-            there = [t for t in tables if t.column("key").null_count < t.num_rows]
-            if there:
-                return there[0]
-            found = found or tables[0]
-    assert found is not None
-    return found
+    absent: pa.Table | None = None
+    for reading in _readings(source):
+        table = _followed(source, reading)
+        if _is_there(table):
+            return table
+        absent = table if absent is None else absent
+    assert absent is not None
+    return absent
 
 
 class Naming:
@@ -65,16 +65,19 @@ class Naming:
         self._source = source
         self._grouping: T.StructType | None = None
         self._user_key: T.StructType | None = None
-        self.columns = len(self.schema)
-        """How many of the first fields Spark distributes keys by."""
+        self.columns: int | None = len(self.schema)
+        """How many of the first fields Spark distributes keys by; None where others decide."""
         if of.state_var is not None:
             variable = catalog.state_variable(of.state_var, of.operator, source.version)
             if variable.kind == "map":
                 self._grouping = reading.schema.grouping_key(composite=True)
                 self._user_key, self.columns = variable.user_key, 1
         else:
-            info = catalog.store_info(catalog.operator(of.operator), of.store)
-            self.columns = info.prefix_columns or len(self.schema)
+            operator = catalog.operator(of.operator)
+            info = catalog.store_info(operator, of.store)
+            self.columns = hashed_columns(
+                operator.name, info.name, of.column_family, info.prefix_columns, len(self.schema)
+            )
 
     def ways(self, key: Any, user_key: Any = None) -> Iterator[Key]:
         """Each key that may be meant, in the order in which they are looked for.
@@ -126,56 +129,73 @@ class Naming:
         return Key(self.schema, stored_key(self.schema, key), self.columns)
 
 
-def _ways(source: Source) -> Iterator[tuple[Reading, Iterator[Sequence[Store]]]]:
-    """A reading for each of what the key may mean, and where it is looked for in turn."""
+def _readings(source: Source) -> Iterator[Reading]:
+    """A reading for each of what the key may mean."""
     of, reading = source.selection, source.reading()
     for key in Naming(source, reading).ways(of.key, of.user_key):
-        meant = replace(reading, key=key)
-        yield meant, _places(source, meant)
+        yield replace(reading, key=key)
 
 
-def _places(source: Source, reading: Reading) -> Iterator[Sequence[Store]]:
-    """The store that should have the key; then, for whoever has not found it, the others."""
+def _places(source: Source, reading: Reading, count: int) -> list[list[int]]:
+    """The partitions that are asked for the key, of so many: that of its hash, then all others."""
     partition = source.selection.partition
     if partition is not None:
-        yield [source.store(partition)]
-        return
+        return [[partition]]
     assert reading.key is not None
-    count = source.partitions
     first = reading.key.partition(count)
-    if first is not None:
-        yield [source.store(first)]
-    others = [source.store(n) for n in range(count) if n != first]
-    if others:
-        yield others
+    others = [place for place in range(count) if place != first]
+    return [places for places in ([] if first is None else [first], others) if places]
 
 
-def _readable(source: Source, reading: Reading, newest: Store) -> list[Part]:
-    """The key's store at each version that Spark could ask for, but for those that retention took.
-
-    With another number of partitions the key lay in another one, where Spark's hash says.
-    """
+def _followed(source: Source, reading: Reading) -> pa.Table:
+    """The key at every version; where the state was divided anew, in its partition of each time."""
     parts: list[Part] = []
     gone: CheckpointError | None = None
-    assert reading.key is not None
-    for version in source.catalog.versions:
-        store = newest
-        count = source.partitions_at(version)
-        if count != source.partitions:
-            of = source.selection.partition
-            elsewhere = reading.key.partition(count) if of is None else of if of < count else None
-            if elsewhere is None:
+    if source.selection.partition is not None:
+        # One that is not there is told.
+        source.store(source.selection.partition)
+    for count, versions in groupby(source.catalog.versions, source.partitions_at):
+        of_count = list(versions)
+        chosen: list[Part] | None = None
+        for place in chain.from_iterable(_places(source, reading, count)):
+            if place >= count:
+                # It was not there yet.
                 continue
-            store = source.catalog.store(newest.operator, elsewhere, newest.name)
+            found, failure = _readable(source, place, of_count, begun=bool(parts))
+            gone = gone or failure
+            chosen = found if chosen is None else chosen
+            if found and _is_there(reading.history(found)):
+                chosen = found
+                break
+        parts += chosen or []
+    if gone is not None and not parts:
+        raise gone
+    return reading.history(parts)
+
+
+def _is_there(history: pa.Table) -> bool:
+    return bool(history["key"].null_count < history.num_rows)
+
+
+def _readable(
+    source: Source, place: int, versions: Sequence[int], *, begun: bool
+) -> tuple[list[Part], CheckpointError | None]:
+    """A partition at each of these versions, but for the first that retention took, and why.
+
+    Raises CheckpointError for one behind those that can be read, or if there are such before.
+    """
+    catalog, of = source.catalog, source.selection
+    store = catalog.store(of.operator, place, of.store)
+    parts: list[Part] = []
+    gone: CheckpointError | None = None
+    for version in versions:
         try:
-            target = source.catalog.attempt(store, version)
+            target = catalog.attempt(store, version)
             store.plan(target)
         except CheckpointError as error:
-            if parts:
+            if parts or begun:
                 raise
             gone = error
         else:
-            parts.append(Part(store, target, source.catalog.attempt(store, 0)))
-    if gone is not None and not parts:
-        raise gone
-    return parts
+            parts.append(Part(store, target, catalog.attempt(store, 0)))
+    return parts, gone

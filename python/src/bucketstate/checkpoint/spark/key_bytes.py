@@ -56,12 +56,12 @@ class Key:
     Attributes:
         schema: of the column family's whole key.
         values: of its fields.
-        columns: how many of them Spark distributes keys by.
+        columns: how many of the first of them Spark distributes keys by; None where others decide.
     """
 
     schema: T.StructType
     values: tuple[Any, ...]
-    columns: int
+    columns: int | None
 
     def bytes_in(self, encoding: str, num_buckets: int) -> KeyBytes:
         """Raises what `key_bytes` raises."""
@@ -69,9 +69,9 @@ class Key:
 
     def partition(self, partitions: int) -> int | None:
         """Where Spark would put it, if the operator's keys are the columns it is grouped by."""
-        kinds, values = [f.dataType for f in self.schema][: self.columns], self.values
-        if len(values) < self.columns:
+        if self.columns is None or len(self.values) < self.columns:
             return None
+        kinds, values = [f.dataType for f in self.schema][: self.columns], self.values
         return partition_of(kinds, values[: self.columns], partitions)
 
 

@@ -20,6 +20,31 @@ _LONGS = (
 )
 
 
+_JOIN = "symmetricHashJoin"
+_BEHIND_THE_KEY = ("-keyWithIndexToValue", "-keyWithTsToValues", "-tsWithKey")
+
+
+def hashed_columns(
+    operator: str, store: str, family: str | None, prefix: int, columns: int
+) -> int | None:
+    """How many of a key's first columns Spark distributes keys by; None where others decide.
+
+    Args:
+        operator: Spark's name of it.
+        store: its store.
+        family: the column family, if one was named.
+        prefix: of how many columns Spark recorded that keys are scanned by them.
+        columns: how many the family's keys have.
+    """
+    if operator.startswith("transformWithState") and family is not None:
+        # A variable's key lies in the key, behind a time or before another one.
+        return None
+    if operator == _JOIN and (family or store).endswith(_BEHIND_THE_KEY):
+        # Spark records no prefix of these. The last column is an index or a time.
+        return columns - 1
+    return prefix or columns
+
+
 def partition_of(kinds: Sequence[T.DataType], values: Sequence[Any], partitions: int) -> int | None:
     """The partition of a key of these fields, given as they are stored.
 
