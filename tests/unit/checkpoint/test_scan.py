@@ -348,6 +348,23 @@ def test_duckdb_reads_what_a_query_needs(built: Built) -> None:
         found("select count(*) from state")
 
 
+def test_duckdb_compares_texts_as_they_are_shown(built: Built) -> None:
+    """What is shown for a byte that is no UTF-8 is below letters that the byte is above."""
+    pytest.importorskip("duckdb")
+    built.batch({("\udcff",): (1, 1), ("b\udcff",): (2, 2)})
+    connection = Checkpoint(built.root).scan().to_duckdb("state")
+
+    def count(query: str) -> Any:
+        return connection.execute(query).fetchone()
+
+    for operator in ("<", "<=", ">", ">=", "="):
+        for text in ("b", "z", "b|", "key-1"):
+            where = f"{operator} '{text}'"
+            found = count(f"select count(*) from state where key.key {where}")
+            shown = "with t as materialized (select key.key as k from state)"
+            assert found == count(f"{shown} select count(*) from t where k {where}"), where
+
+
 def test_a_table_of_duckdb_stays_at_its_version(built: Built) -> None:
     pytest.importorskip("duckdb")
     connection = Checkpoint(built.root).scan().to_duckdb("state")

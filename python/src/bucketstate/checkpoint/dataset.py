@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.dataset
 
-from bucketstate.checkpoint.filtering import Filter
+from bucketstate.checkpoint.filtering import Filter, Shown
 from bucketstate.errors import NoSuchStateError
 
 _OPERATORS: dict[str, Callable[[Any, Any], Any]] = {
@@ -171,7 +171,8 @@ def _filter_of(part: str, key: pa.DataType) -> Filter | None:
                 continue
             # What stands for bytes that are no text is one only when it has been read.
             if same and "\\x" not in str(value):
-                return f"key.{field.name}", name, value
+                is_shown = isinstance(value, str) and name.startswith("<")
+                return f"key.{field.name}", name, Shown(value) if is_shown else value
     return None
 
 

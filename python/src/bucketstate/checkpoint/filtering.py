@@ -44,6 +44,16 @@ _EXACT = ((pa.types.is_integer, int), (pa.types.is_string, str), (pa.types.is_bo
 """Types of columns, and of the values with which a key of them is looked up."""
 
 
+class Shown(str):
+    """A bound from above for texts as they are shown, with letters for what is no UTF-8.
+
+    These letters are below others that the byte is above. So what has such bytes may lie below the
+    bound, however the bytes compare, and is not left out.
+    """
+
+    __slots__ = ()
+
+
 def checked(filters: Sequence[Filter] | None, schema: pa.Schema) -> list[Filter]:
     """The filters; InvalidArgumentError for what is none, or of no column."""
     found = []
@@ -120,10 +130,28 @@ def _mask(column: pa.Array, how: str, value: Any) -> pa.Array:
     if value is not None:
         # As one value: a list would be compared to the rows, one by one.
         one = value if isinstance(value, pa.Scalar) else pa.scalar(value)
-        return _COMPARED[how](column, one)
+        found = _COMPARED[how](column, one)
+        return pc.or_(found, _no_utf8(column)) if isinstance(value, Shown) else found
     if how not in _OF_NULL:
         raise TypeError("null is neither less nor more")
     return _OF_NULL[how](column)
+
+
+def _no_utf8(texts: pa.Array) -> pa.Array | pa.Scalar:
+    """Which texts are no UTF-8."""
+    try:
+        texts.validate(full=True)
+    except pa.ArrowInvalid:
+        return pa.array([not _is_utf8(raw or b"") for raw in texts.cast(pa.binary()).to_pylist()])
+    return pa.scalar(False)
+
+
+def _is_utf8(raw: bytes) -> bool:
+    try:
+        raw.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
 
 
 def _whole_mask(column: pa.Array, how: str, number: int | float | Decimal) -> pa.Array:
