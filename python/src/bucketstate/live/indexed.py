@@ -37,7 +37,8 @@ class Indexed:
                 others.append(place)
             elif others != place:
                 self._places[group] = [others, place]
-        self.size = len(self._keys) + _OF_A_RECORD * len(decides)
+        apart = 0 if same else len(self._values)
+        self.size = len(self._keys) + apart + _OF_A_RECORD * len(decides)
         """Bytes that it takes, about."""
 
     def of(self, group: bytes, wanted: KeyBytes) -> Iterator[Change]:
