@@ -116,7 +116,9 @@ def test_where_a_local_folder_is(uri: str, same: bool) -> None:
     ],
 )
 def test_what_is_written_of_a_folder_has_no_secret(location: str, uri: str) -> None:
-    assert FarFolder(location).uri == uri
+    folder = FarFolder(location)
+    assert folder.uri == folder.location == uri
+    assert folder.path_of("0") == f"{uri}/0"
 
 
 class FarFolder(Folder):

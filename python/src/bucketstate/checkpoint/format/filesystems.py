@@ -13,6 +13,7 @@ from bucketstate.optional import needed
 from bucketstate.waiting import REQUESTS
 
 _SCHEME = re.compile(r"([a-zA-Z][a-zA-Z0-9+.-]*):/")
+_SECRET = re.compile(r"//[^/@]*:[^/@]*@")
 _HADOOP_S3 = re.compile(r"^s3[an]:")
 _ARROW = ("abfs", "abfss", "file", "gcs", "gs", "hdfs", "mock", "s3", "viewfs")
 """What pyarrow has a file system of its own for, in some build at least."""
@@ -55,6 +56,11 @@ def first_line(error: Exception) -> str:
     return next(iter(str(error).splitlines()), type(error).__name__)
 
 
+def without_secret(text: str) -> str:
+    """A URI, or a text that has some, without a key and a secret in it: what people pass around."""
+    return _SECRET.sub("//", text)
+
+
 def opened(
     path: str | os.PathLike[str], filesystem: Any | None = None
 ) -> tuple[fs.FileSystem, str, str]:
@@ -79,7 +85,7 @@ def opened(
     name = "s3" if scheme[1] in ("s3a", "s3n") else scheme[1]
     try:
         if name in _ARROW:
-            with REQUESTS.asking(text.partition("?")[0]):
+            with REQUESTS.asking(without_secret(text.partition("?")[0])):
                 found, inside = fs.FileSystem.from_uri(_limited(text, name))
             if isinstance(found, fs.S3FileSystem):
                 found = _asking_less(found)
@@ -88,7 +94,9 @@ def opened(
     except InvalidArgumentError:
         raise
     except (ArrowException, OSError, ValueError, ImportError) as error:
-        raise StorageError(f"{text} cannot be opened: {first_line(error)}. {hint(name)}") from error
+        # Libraries repeat what they were given.
+        failed = without_secret(f"{text} cannot be opened: {first_line(error)}.")
+        raise StorageError(f"{failed} {hint(name)}") from error
     return found, inside, name
 
 

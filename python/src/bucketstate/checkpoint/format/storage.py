@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
@@ -12,11 +11,16 @@ from typing import Any, Self
 
 from pyarrow import ArrowException, fs
 
-from bucketstate.checkpoint.format.filesystems import first_line, hint, in_utf8, opened, split_uri
+from bucketstate.checkpoint.format.filesystems import (
+    first_line,
+    hint,
+    in_utf8,
+    opened,
+    split_uri,
+    without_secret,
+)
 from bucketstate.errors import MissingFileError, StorageError
 from bucketstate.waiting import REQUESTS
-
-_SECRET = re.compile(r"//[^/@]*:[^/@]*@")
 
 Failures = Callable[[], AbstractContextManager[None]]
 """Around what is asked of a file system: its errors become ours."""
@@ -85,8 +89,9 @@ class Folder:
         self._fs = filesystem
         self._path = path.rstrip("/") or "/"
         self._remedy = remedy
-        # Options of a URI are not part of the names in it.
-        self.location = (shown or path).partition("?")[0].rstrip("/") or "/"
+        # Options of a URI are not part of the names in it, and its secret is nobody's to see.
+        named = (shown or path).partition("?")[0].rstrip("/") or "/"
+        self.location = named if self.is_local else without_secret(named)
 
     @classmethod
     def at(cls, path: str | os.PathLike[str], filesystem: Any | None = None) -> Self:
@@ -111,7 +116,7 @@ class Folder:
     @property
     def uri(self) -> str:
         """Its path, as Hadoop writes it, without a key and a secret in it."""
-        return f"file:{self._path}" if self.is_local else _SECRET.sub("//", self.location)
+        return f"file:{self._path}" if self.is_local else self.location
 
     def is_at(self, uri: str) -> bool:
         """Whether a folder's URI, as Hadoop records it, is this one, as far as names tell.
@@ -188,7 +193,7 @@ class Folder:
             if self.is_local:
                 yield
             else:
-                with REQUESTS.asking(_SECRET.sub("//", path)):
+                with REQUESTS.asking(path):
                     yield
         except FileNotFoundError as error:
             problem = f"{path} is not there."
