@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import io
 import json
+import os
 import shutil
+import subprocess
 import sys
 import time
 from types import SimpleNamespace
@@ -234,6 +236,26 @@ def test_options_of_a_move_that_cannot_be(
     assert said in capsys.readouterr().err
     assert tree(built.root) == before
     assert not (tmp_path / "target").exists()
+
+
+def test_spark_that_does_not_start(built: Built, tmp_path: Path) -> None:
+    """Here for want of a Java; a master that cannot be is told by the same words."""
+    before = tree(built.root)
+    command = ["move", "rewrite", str(built.root), str(tmp_path / "target"), "--partitions", "3"]
+    found = subprocess.run(
+        [sys.executable, "-m", "bucketstate", *command],
+        env=os.environ | {"JAVA_HOME": str(tmp_path / "no-java")},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert found.returncode == 1, found.stderr
+    assert "Traceback" not in found.stderr
+    told = found.stderr.splitlines()[-1]
+    assert told.startswith("bucketstate: Spark cannot be started: ")
+    assert "JAVA_GATEWAY_EXITED" in told
+    assert told.endswith("(on the PATH, or in JAVA_HOME).")
+    assert tree(built.root) == before
 
 
 @pytest.mark.parametrize(

@@ -3,23 +3,19 @@
 from __future__ import annotations
 
 import argparse
-import os
-import sys
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from bucketstate.cli.session import session
 from bucketstate.cli.terminal.usage import EXIT_FAILED, EXIT_FOUND, EXIT_OK
 from bucketstate.interrupts import undone
 from bucketstate.units import size
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
-
     from bucketstate.move.planning import Plan, Progress, Report
 
 _KINDS = {
@@ -156,7 +152,7 @@ def move(arguments: argparse.Namespace) -> int:
     # What cannot be is said before Spark starts.
     offsets, state = _offsets(arguments.offsets), _state(arguments)
     # Spark has a handler of its own for SIGINT, which waits for its tasks.
-    with undone(), _session(arguments) as spark:
+    with undone(), session(arguments) as spark:
         made = plan(
             spark,
             arguments.source,
@@ -278,7 +274,7 @@ def _check_places(arguments: argparse.Namespace, *, in_place: bool) -> None:
 def _undo(arguments: argparse.Namespace) -> int:
     from bucketstate.move.planning import undo
 
-    with _session(arguments) as spark:
+    with session(arguments) as spark:
         undone = undo(spark, arguments.source)
     if arguments.json:
         from bucketstate.cli.terminal.rows import as_json
@@ -317,53 +313,6 @@ def _offsets(given: str | None) -> Any:
             "log."
         ) from None
     return [line for line in lines if line]
-
-
-def _settings(given: list[str]) -> dict[str, str]:
-    from bucketstate.errors import InvalidArgumentError
-
-    found = {}
-    for setting in given:
-        key, there, value = setting.partition("=")
-        if not there:
-            raise InvalidArgumentError(f"--conf {setting}: give it as KEY=VALUE.")
-        found[key] = value
-    return found
-
-
-@contextmanager
-def _session(arguments: argparse.Namespace) -> Iterator[SparkSession]:
-    """A session for the move alone; where the process has one, that."""
-    from bucketstate.optional import needed
-
-    given = _settings(arguments.conf)
-
-    needed("pyspark.sql", extra="spark", what="Moving a checkpoint")
-    from pyspark.sql import SparkSession
-
-    from bucketstate.session import configure
-
-    running = SparkSession.getActiveSession()
-    if running is not None:
-        yield running
-        return
-    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    builder = SparkSession.builder.appName(f"bucketstate move {arguments.kind}")
-    quiet = {
-        "spark.master": arguments.master,
-        "spark.ui.enabled": "false",
-        "spark.ui.showConsoleProgress": "false",
-        "spark.log.level": "ERROR",
-        # So often it is known how far tasks have come.
-        "spark.executor.heartbeatInterval": "1s",
-    }
-    for key, value in {**quiet, **given}.items():
-        builder = builder.config(key, value)
-    spark = configure(builder).getOrCreate()
-    try:
-        yield spark
-    finally:
-        spark.stop()
 
 
 def _waited(
