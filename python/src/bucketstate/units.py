@@ -9,7 +9,7 @@ def size(count: int | None) -> str:
         return "-"
     amount = float(count)
     for unit in ("B", "KiB", "MiB", "GiB"):
-        if amount < 1024:
+        if round(amount, 1) < 1024:
             return f"{amount:.0f} {unit}" if unit == "B" else f"{amount:.1f} {unit}"
         amount /= 1024
     return f"{amount:.1f} TiB"
