@@ -53,7 +53,6 @@ class Evidence:
             "total": self.total,
             "last": self.last,
             "first": lambda name: self.each(name)[0],
-            "highest": lambda name: max(self.each(name)),
             "phase": self.phase,
             "batches": lambda: float(len(self.progresses)),
             "batches with": lambda name: float(sum(1 for n in self.each(name) if n)),

@@ -63,7 +63,8 @@ def _rules() -> list[_Rule]:
         _Rule(
             "BucketstateFilesStay",
             f"sum by ({_OF_QUERY}) ({retention}) > 0",
-            "1h",
+            # Longer than it is from one maintenance to the next, which may mend it.
+            "2h",
             "warning",
             "Maintenance cannot delete files of {{ $labels.query }}",
             "The checkpoint grows. Look at the rights on its folder.",
@@ -73,7 +74,8 @@ def _rules() -> list[_Rule]:
             f"{PREFIX}executor_memory_bytes / ({PREFIX}executor_memory_limit_bytes > 0) > 1.1",
             "15m",
             "warning",
-            "Executor {{ $labels.executor }} holds more state than memory.maxBytes allows",
+            "Executor {{ $labels.executor }} holds more state than memory.maxBytes (of "
+            "engine=rocksdb: rocksdb.heapBytes) allows",
             "Changes that no snapshot has yet cannot leave memory. Give more memory, or more "
             "executors.",
         ),

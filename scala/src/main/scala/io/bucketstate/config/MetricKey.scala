@@ -84,7 +84,11 @@ object MetricKey {
       "time to load the checkpoint when this store was opened"
     )
   val RetentionFailures: MetricKey =
-    gauge("bucketedRetentionFailures", Sum, "files that maintenance could not delete, so far")
+    gauge(
+      "bucketedRetentionFailures",
+      Sum,
+      "files that the last maintenance could not delete; 1 if it could not list them"
+    )
   val Snapshots: MetricKey =
     counter("bucketedSnapshots", Sum, "snapshots finished since the last report")
   val SnapshotTime: MetricKey =

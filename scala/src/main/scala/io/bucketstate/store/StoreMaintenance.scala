@@ -1,7 +1,6 @@
 package io.bucketstate.store
 
 import java.time.{Clock, Instant}
-import java.util.concurrent.atomic.AtomicLong
 
 import scala.util.control.NonFatal
 
@@ -37,12 +36,13 @@ private[bucketstate] final class StoreMaintenance(
 ) {
   private[this] val log = LoggerFactory.getLogger(classOf[StoreMaintenance])
   private[this] val retention = new Retention(folder, clock, rules, trust)
-  private[this] val failureCount = new AtomicLong
+  @volatile private[this] var failed = 0L
   private[this] var winners = WinningIds.WithoutIds
   private[this] var lines = Map.empty[Attempt, WinningIds] // that lead to what is held
   private[this] var last = Option.empty[(Instant, Long)]
 
-  def failures: Long = failureCount.get
+  /** Files that the last run could not delete, or 1 if it failed before: a run that deletes them ends the alert. */
+  def failures: Long = failed
 
   /**
    * @param latest the newest version that Spark has built on
@@ -52,10 +52,10 @@ private[bucketstate] final class StoreMaintenance(
     val now = clock.instant()
     if (plan.isDue(latest.version, now, last)) {
       last = Some(now -> latest.version)
-      try clean(latest, since)
+      try failed = clean(latest, since)
       catch {
         case NonFatal(e) =>
-          failureCount.incrementAndGet()
+          failed = 1
           log.warn(
             s"Nothing was deleted in ${folder.location}, because it is not known what is needed; a later run tries again",
             e
@@ -64,7 +64,8 @@ private[bucketstate] final class StoreMaintenance(
     }
   }
 
-  private def clean(latest: Attempt, since: Long): Unit = {
+  /** How many files could not be deleted. */
+  private def clean(latest: Attempt, since: Long): Long = {
     // Before the files are listed: what is in flight by then must not be missed.
     val building = inFlight()
     winners = WinningIds.leadingTo(folder, latest.version, latest.checkpointId, winners)
@@ -72,12 +73,12 @@ private[bucketstate] final class StoreMaintenance(
     report.lowest.foreach(version => winners = winners.from(version))
     report.deleted.foreach(d => log.info("Deleted {} in {}: {}", d.name, folder.location, d.reason))
     report.failed.foreach { case (d, cause) =>
-      failureCount.incrementAndGet()
       log.warn(s"Could not delete ${d.name} in ${folder.location}; a later run tries again", cause)
     }
     report.unreadable.foreach { case (manifest, cause) =>
       log.warn(s"${manifest.name} in ${folder.location} cannot be read; its files stay", cause)
     }
+    report.failed.size.toLong
   }
 
   /** What of a line is known is not read again. */

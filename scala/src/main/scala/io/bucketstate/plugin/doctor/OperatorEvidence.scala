@@ -15,7 +15,6 @@ private[doctor] final class OperatorEvidence(val batches: Seq[Batch], number: In
     case "total" +: names              => Some(names.map(each(_).sum).sum)
     case Seq("last", name)             => each(name).lastOption
     case Seq("first", name)            => each(name).headOption
-    case Seq("highest", name)          => each(name).maxOption
     case Seq("phase", name)            => Some(phase(name))
     case Seq("batches")                => Some(batches.size.toDouble)
     case Seq("batches with", name)     => Some(each(name).count(_ != 0).toDouble)
