@@ -314,12 +314,17 @@ def test_an_operator_that_counts_on_its_state_is_refused(
 
 
 def test_what_was_refused_runs_when_it_is_taken_out(session: SparkSession, tmp_path: Path) -> None:
-    conf = replace(BASE, time_bucket_expire_after="7d")
-    with pytest.raises(StreamingQueryException):
-        run(session, tmp_path, windowed, BATCHES[:1], conf)
+    conf = BASE.for_query(
+        "windows",
+        time_bucket_expire_after="7d",
+        time_bucket_column="at",
+        time_bucket_span="1d",
+    )
+    with pytest.raises(StreamingQueryException, match=r"\.query\.<name>\.operator\.0"):
+        run(session, tmp_path, windowed, BATCHES[:1], conf, name="windows")
     # The batch that failed is done now, too.
-    out = conf.for_query(operator=0, time_bucket_expire_after="never")
-    run(session, tmp_path, windowed, BATCHES[1:2], out)
+    out = conf.for_query("windows", operator=0, time_bucket_expire_after="never")
+    run(session, tmp_path, windowed, BATCHES[1:2], out, name="windows")
     assert keys(sound(session, tmp_path)) == ["a", "a", "b"]
 
 

@@ -348,6 +348,39 @@ class ExpirySuite extends TidySuite {
     }
   }
 
+  test("a span for all is one for those that have times") {
+    val elsewhere = Seq(
+      Seq(s"${TimeBucketExpireAfter.key}.operator.7" -> "7d"),
+      Seq(s"${TimeBucketColumn.key}.operator.9" -> "v1"),
+      Seq(TimeBucketExpireAfter.key -> "7d", s"${TimeBucketExpireAfter.key}.operator.0" -> "never")
+    )
+    elsewhere.foreach { settings =>
+      withTimes { harness =>
+        val provider = harness.provider(always ++ settings :+ (TimeBucketSpan.key -> "1h"): _*)
+        batch(provider, 0)((1L, "a") -> at(1000))()
+        assert(keysOf(provider, 1) == Set("a"))
+        provider.close()
+      }
+    }
+  }
+
+  test("never, for an operator alone, leaves out the column of all") {
+    withTimes { harness =>
+      val never = s"${TimeBucketExpireAfter.key}.operator.0" -> "never"
+      val provider = harness.provider(always ++ ageing("nope", expiry) :+ never: _*)
+      batch(provider, 0)((1L, "a") -> at(1000))()
+      assert(keysOf(provider, 1) == Set("a"))
+      provider.close()
+      val own = s"${TimeBucketColumn.key}.operator.0" -> "nope"
+      val named = harness.provider(always ++ ageing("v1", expiry) ++ Seq(never, own): _*)
+      assert(
+        intercept[InvalidException](named.getStore(1)).getMessage.contains("'nope'"),
+        "a column that is given as narrowly stays"
+      )
+      named.close()
+    }
+  }
+
   test("settings for an operator alone") {
     withTimes { harness =>
       val only = ageing("v1", expiry).map { case (k, v) => s"$k.operator.0" -> v }

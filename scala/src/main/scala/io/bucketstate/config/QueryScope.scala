@@ -1,5 +1,6 @@
 package io.bucketstate.config
 
+import io.bucketstate.config.ConfigKey.{TimeBucketColumn, TimeBucketExpireAfter, TimeBucketSpan}
 import io.bucketstate.error.InvalidException
 
 /**
@@ -13,6 +14,8 @@ import io.bucketstate.error.InvalidException
  *   <key>                                   last
  * }}}
  *
+ * `timeBucket.expireAfter=never` with a suffix leaves out `timeBucket.column` and `timeBucket.span` of wider scopes, too.
+ *
  * @param query    its name; None if it has none
  * @param operator Spark's number of the stateful operator in the query, from 0
  */
@@ -23,7 +26,24 @@ final case class QueryScope(query: Option[String], operator: Option[Long]) {
   def narrow(settings: Map[String, String]): Map[String, String] =
     settings ++ perQuery.flatMap { key =>
       suffixes.flatMap(suffix => settings.get(key.key + suffix)).headOption.map(key.key -> _)
+    } ++ takenOut(settings)
+
+  /**
+   * The defaults of the column and the span, where `expireAfter=never` is given more narrowly than they are: nobody who
+   * takes an operator out means to be asked for the column that all others have.
+   */
+  private def takenOut(settings: Map[String, String]): Map[String, String] = {
+    def whereOf(key: ConfigKey) = suffixes.find(suffix => settings.contains(key.key + suffix))
+    val never = whereOf(TimeBucketExpireAfter).filter { suffix =>
+      settings(TimeBucketExpireAfter.key + suffix).trim == TimeBucketExpireAfter.default
     }
+    never.toSeq.flatMap { suffix =>
+      val asNarrow = suffixes.takeWhile(_ != suffix) :+ suffix
+      Seq(TimeBucketColumn, TimeBucketSpan)
+        .filterNot(key => whereOf(key).exists(asNarrow.contains))
+        .map(key => key.key -> key.default)
+    }.toMap
+  }
 
   private def suffixes: Seq[String] = {
     val ofQuery = query.map(s"$OfQuery" + _).toSeq

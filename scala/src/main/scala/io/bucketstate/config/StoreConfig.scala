@@ -307,7 +307,7 @@ object StoreConfig {
       case None if column.isDefined =>
         Some(TimeBucketConfig(column, span.getOrElse(SpanOfWindows), None))
       case None =>
-        span.foreach { _ =>
+        span.filterNot(_ => givesTimesElsewhere(settings)).foreach { _ =>
           throw new InvalidException(
             s"${ConfigKey.TimeBucketSpan.key} is set, but nothing has a time without " +
               s"${ConfigKey.TimeBucketExpireAfter.key} or ${ConfigKey.TimeBucketColumn.key}",
@@ -317,6 +317,12 @@ object StoreConfig {
         None
     }
   }
+
+  /** Whether some queries or operators have times, whose span may be given for all. */
+  private def givesTimesElsewhere(settings: Map[String, String]): Boolean =
+    Seq(ConfigKey.TimeBucketExpireAfter, ConfigKey.TimeBucketColumn).exists { key =>
+      settings.keysIterator.exists(_.startsWith(key.key + "."))
+    }
 
   /** Seconds, or None for the word. */
   private def duration(settings: Map[String, String], key: ConfigKey): Option[Long] = {

@@ -75,7 +75,8 @@ private[spark] object Ageing {
       new InvalidException(
         s"${setting.key} is set for store ${store.id}, but $reason",
         s"Set it for other queries or operators alone: ${setting.key}.operator.<number> or .query.<name>; " +
-          s"'${setting.default}' with the suffix .operator.${store.id.operatorId} takes this operator out."
+          s"'${setting.default}' with the suffix .operator.${store.id.operatorId} takes this operator out, and with " +
+          s".query.<name>.operator.${store.id.operatorId} where it is set for a query."
       )
     }
   }
