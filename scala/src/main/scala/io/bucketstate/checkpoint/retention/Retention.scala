@@ -43,8 +43,10 @@ final class Retention(
   private[this] val manifests = new Manifests(folder)
 
   /**
-   * Throws only when the files cannot be listed, or what `pinned` throws: then nothing was deleted.
+   * Throws only when the files cannot be listed, or what `pinned` throws: then nothing was deleted. Nor is anything while
+   * no file of the newest version is there.
    *
+   * @param latest   the newest version that Spark has built on
    * @param inFlight must be complete for this store before the files are listed: the names of data
    *                 files that are uploaded or merged from by a snapshot that is under way
    * @param pinned   asked for when there is something to delete
@@ -56,6 +58,27 @@ final class Retention(
       pinned: () => Seq[Pinned] = () => Nil
   ): RetentionReport = {
     val files = folder.listAll()
+    if (hasVersion(files, latest)) run(files, latest, inFlight, winners, pinned)
+    else RetentionReport(Nil, Nil)
+  }
+
+  /**
+   * Whether the newest version is there: else the query was taken back behind it, and what this version lets go may be what
+   * the versions need that are made since.
+   */
+  private def hasVersion(files: Seq[ListedFile], version: Long): Boolean =
+    files.iterator.map(_.name).flatMap(CheckpointFiles.parse).exists {
+      case file: VersionedFile => file.version == version
+      case _                   => false
+    }
+
+  private def run(
+      files: Seq[ListedFile],
+      latest: Long,
+      inFlight: Set[String],
+      winners: WinningIds,
+      pinned: () => Seq[Pinned]
+  ): RetentionReport = {
     val found = new Found(files)
     val window = Pinned(rules.oldest(latest), winners)
     def planned(known: Seq[KnownManifest], pins: Seq[Pinned]) =
