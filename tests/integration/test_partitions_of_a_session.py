@@ -109,6 +109,27 @@ def test_what_cannot_be_rewritten_does_not_start(spark: SparkSession, tmp_path: 
     assert tree(twins.root) == before
 
 
+def test_a_number_that_spark_has_not_recorded_is_asked_for(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    """As of Spark 4.2.0 with the second form of the offset log, until the query's first restart."""
+    twins = Twins(spark, BY_NAME["agg"], tmp_path, 3)
+    twins.go(1, of_session(3))
+    for file in (twins.root / "offsets").glob("[0-9]*"):
+        version, head, *rest = file.read_text().split("\n")
+        settings_ = json.loads(head)
+        del settings_["conf"][PARTITIONS]
+        file.write_text("\n".join([version, json.dumps(settings_), *rest]))
+        (file.parent / f".{file.name}.crc").unlink(missing_ok=True)
+    before = tree(twins.root)
+    feed(twins.source, twins.fed)
+    with pytest.raises(Exception, match=r"its state is in 3, not 5"):
+        twins.own.run(of_session(5))
+    assert tree(twins.root) == before
+    twins.own.run(of_session(3))
+    assert partitions_of(twins.root) == 3
+
+
 def test_a_file_sink_is_left_alone(spark: SparkSession, tmp_path: Path) -> None:
     out, root = tmp_path / "out", tmp_path / "checkpoint"
 

@@ -4,6 +4,7 @@ import java.time.Clock
 
 import scala.util.control.NonFatal
 
+import org.apache.hadoop.conf.Configuration
 import org.apache.hadoop.fs.Path
 import org.apache.spark.sql.SparkSession
 import org.apache.spark.sql.execution.streaming.state.SparkSessions
@@ -37,9 +38,9 @@ private[move] final class Mover(
   private[this] val conf = SparkSessions.hadoopConf(spark)
   private[this] val hadoop = spark.sparkContext.broadcast(new SerializableConfiguration(conf))
 
-  private def job(work: StoreWork): StoreJob = {
+  private def job(work: StoreWork, requireOwn: Configuration => Unit = _ => ()): StoreJob = {
     progress.requireWanted()
-    new StoreJob(spark, work, hadoop, progress, plan.rows)
+    new StoreJob(spark, work, hadoop, progress, plan.rows, requireOwn)
   }
 
   /** Reads all, and writes nothing. */
@@ -68,7 +69,7 @@ private[move] final class Mover(
     val started = clock.millis()
     val publishing = new Publishing(plan, target)
     publishing.begin(started)
-    val moved = copied()
+    val moved = copied(publishing.own)
     progress.begin("publish state")
     publishing.requireOwn()
     each(moved)(one => job(one.work).publish(one))
@@ -84,11 +85,11 @@ private[move] final class Mover(
     report
   }
 
-  private def copied(): Seq[StoreMoved] = {
+  private def copied(requireOwn: Configuration => Unit = _ => ()): Seq[StoreMoved] = {
     val all = works()
     progress.begin("copy")
     each(all) { work =>
-      val one = job(work).copy()
+      val one = job(work, requireOwn).copy()
       requirePlaced(one)
       one
     }

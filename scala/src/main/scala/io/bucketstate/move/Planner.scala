@@ -96,9 +96,10 @@ private[move] final class Planner(
       )
     }
     if (!commits.contains(batch) || !logs.offsets.contains(batch)) {
+      val first = commits.find(n => n == 0 || logs.offsets.contains(n - 1))
       throw new InvalidException(
         s"${folder.location} has no finished batch $batch",
-        s"Those that are there are ${commits.headOption.mkString} to ${commits.lastOption.mkString}."
+        s"Those that are there are ${first.mkString} to ${commits.lastOption.mkString}."
       )
     }
     val files = folder.lengths("")
@@ -137,6 +138,15 @@ private[move] final class Planner(
         error(
           s"The query has ${source.offset.offsets.size} sources, and ${lines.size} offsets were given."
         )
+      case StartAt.Lines(lines) =>
+        val names = source.offset.namesIn(source.offset.offsets)
+        val asked = source.offset.namesIn(lines)
+        if (names.sorted != asked.sorted) {
+          error(
+            s"The query's offset log has each source's name in front of its offset (${names.mkString(", ")}), and the offsets " +
+              s"that were given begin with ${asked.mkString(", ")}: Spark would pass over them. Give lines as <name>:<offset>."
+          )
+        }
       case _ => ()
     }
     if (source.folder.exists(Marker.Rewind) || Marker.stateOf(source.folder) == MarkedAs.GivenUp) {
@@ -145,6 +155,7 @@ private[move] final class Planner(
     if (request.inPlace) checkInPlace()
     else {
       checkPlanned()
+      checkEarlier()
       checkTarget()
     }
     tell()
@@ -162,6 +173,20 @@ private[move] final class Planner(
       info(
         s"Batch ${begun.batch} was begun with another number of partitions and not finished, by a rewrite in place or by " +
           "Spark's repartition: it is left behind, as it is no batch of the query's."
+      )
+    }
+  }
+
+  /** Before the last batch that was planned Spark looks for another one in the offset log. */
+  private def checkEarlier(): Unit = {
+    val goesOn = request.offsets.isEmpty && source.isNewest && source.planned.nonEmpty
+    val before = source.batch - 1
+    if (source.batch > 0 && !goesOn && !logs.offsets.contains(before)) {
+      val remedy =
+        if (source.isNewest) "start the query, and stop it when it has finished another batch"
+        else s"take batch ${source.batch + 1} or a later one"
+      error(
+        s"Batch $before is in the offset log no more, and Spark starts on batch ${source.batch} only where it is: $remedy."
       )
     }
   }

@@ -2,6 +2,8 @@ package io.bucketstate.move
 
 import java.util.UUID
 
+import org.apache.hadoop.conf.Configuration
+import org.apache.hadoop.fs.Path
 import org.apache.spark.sql.SparkSession
 import org.apache.spark.sql.execution.streaming.state.{SparkSessions, StateStoreConf}
 
@@ -22,6 +24,9 @@ private[move] final class Publishing(plan: PlannedMove, target: QueryFolder) {
   private[this] val from = source.folder
   private[this] val metadataOfQuery = from.read(Marker.OfQuery)
   private[this] val token = UUID.randomUUID().toString
+
+  /** [[requireOwn]] for tasks. */
+  val own: Configuration => Unit = new Publishing.Own(target.location, token)
 
   /**
    * Takes an empty folder, or one that a move has left that was given up. One that has all but the end of its marker is
@@ -49,17 +54,11 @@ private[move] final class Publishing(plan: PlannedMove, target: QueryFolder) {
   }
 
   /** Throws `ConflictException` where another move into the folder was begun since, or has come to its end. */
-  def requireOwn(): Unit =
-    if (!Marker.isOf(target, token) || !Marker.isBlocked(target)) throw overtaken
-
-  private def overtaken = new ConflictException(
-    s"Another move into ${target.location} was begun since",
-    "Let that one come to its end, or give another folder. This one has published nothing."
-  )
+  def requireOwn(): Unit = Publishing.requireOwn(target, token)
 
   /** Completes the marker. A query may start before. */
   def finish(report: MoveReport): Unit = {
-    if (!Marker.isOf(target, token)) throw overtaken
+    if (!Marker.isOf(target, token)) throw Publishing.overtaken(target)
     Marker.finish(target, report, token)
   }
 
@@ -128,6 +127,26 @@ private[move] object Publishing {
 
   /** What a move writes, besides the marker and the query's metadata. */
   private val Folders = Seq("commits", "offsets", "sources", "state")
+
+  /** Asks on an executor whether a folder is still that of the move with a token. */
+  private final class Own(root: String, token: String)
+      extends (Configuration => Unit)
+      with Serializable {
+    override def apply(conf: Configuration): Unit = {
+      // Nothing is written.
+      val folder = new QueryFolder(new Path(root), conf, Set.empty)
+      try requireOwn(folder, token)
+      finally folder.close()
+    }
+  }
+
+  private def requireOwn(target: QueryFolder, token: String): Unit =
+    if (!Marker.isOf(target, token) || !Marker.isBlocked(target)) throw overtaken(target)
+
+  private def overtaken(target: QueryFolder) = new ConflictException(
+    s"Another move into ${target.location} was begun since",
+    "Let that one come to its end, or give another folder. This one has published nothing."
+  )
 
   /** Checkpoint ids by operator, partition, and store in the order in which Spark names them. */
   def idsOf(source: SourceQuery, moved: Seq[StoreMoved]): Map[Long, Seq[Seq[String]]] =

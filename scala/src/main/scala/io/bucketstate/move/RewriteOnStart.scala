@@ -13,7 +13,7 @@ import org.slf4j.LoggerFactory
 import io.bucketstate.config.ConfigKey
 import io.bucketstate.error.InvalidException
 import io.bucketstate.move.log.{OffsetEntry, QueryFolder, QueryLogs}
-import io.bucketstate.move.read.{OwnRecords, Provider}
+import io.bucketstate.move.read.{OwnRecords, Provider, SourceQuery}
 import io.bucketstate.spark.BuiltForSpark
 
 /**
@@ -59,8 +59,9 @@ private[bucketstate] final class RewriteOnStart(session: SparkSession, provider:
     val planned = logs.offsets.filterNot(left.contains)
     for {
       last <- logs.commits.lastOption.filter(planned.contains).map(logs.offset)
-      partitions <- last.partitions if isOwn(last) && logs.operators.nonEmpty
-    }
+      if isOwn(last) && logs.operators.nonEmpty
+    } {
+      val partitions = last.partitions.getOrElse(requireRecorded(folder, last.batch, wanted))
       if (partitions != wanted) {
         reasonToStay(folder, partitions, planned.filter(_ > last.batch)) match {
           case Some(reason) =>
@@ -75,6 +76,23 @@ private[bucketstate] final class RewriteOnStart(session: SparkSession, provider:
         log.info(s"A rewrite of ${folder.location} in place was not finished, and is undone")
         Plans.undo(session, folder.location)
       }
+    }
+  }
+
+  /**
+   * The number of partitions that the operators have, of a batch that does not tell it: Spark would start with the
+   * session's, and look for keys where they are not. Throws where that is another one.
+   */
+  private def requireRecorded(folder: QueryFolder, batch: Long, wanted: Int): Int = {
+    val there = new SourceQuery(session, folder, batch, None).partitions
+    if (there != wanted) {
+      throw new InvalidException(
+        s"${folder.location} was not rewritten in place, as ${ConfigKey.Partitions.key}=session says: Spark has not " +
+          s"recorded how many partitions the query has; its state is in $there, not $wanted",
+        s"Start it once with ${SQLConf.SHUFFLE_PARTITIONS.key}=$there, which records it. A later start rewrites it."
+      )
+    }
+    there
   }
 
   private def isOwn(last: OffsetEntry): Boolean =

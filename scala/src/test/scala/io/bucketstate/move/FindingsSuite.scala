@@ -148,6 +148,47 @@ class FindingsSuite extends TidySuite with CountsToMove {
     }
   }
 
+  test("a batch whose earlier one is gone, which no query would start on") {
+    withSession() { (spark, folder) =>
+      val source = folder.resolve("source")
+      countInto(spark, source)
+      val last = CountsToMove.Batch
+      val request = requestOf(source, folder).copy(kind = MoveKind.Rewrite)
+      assert(errors(spark, source, request).isEmpty)
+      Seq(s"${last - 1}", s".${last - 1}.crc").foreach { name =>
+        Files.deleteIfExists(source.resolve(s"offsets/$name"))
+      }
+      assert(
+        errors(spark, source, request) == Seq(
+          s"Batch ${last - 1} is in the offset log no more, and Spark starts on batch $last only where it is: start the query, " +
+            "and stop it when it has finished another batch."
+        )
+      )
+      // Then it is that batch which Spark looks for.
+      Files.copy(source.resolve(s"offsets/$last"), source.resolve(s"offsets/${last + 1}"))
+      assert(errors(spark, source, request).isEmpty)
+    }
+  }
+
+  test("offsets of a log that names the sources are given with their names") {
+    withSession() { (spark, folder) =>
+      val source = folder.resolve("source")
+      countInto(spark, source)
+      val entry = source.resolve(s"offsets/${CountsToMove.Batch}")
+      val lines = Files.readString(entry).split("\n")
+      Files.writeString(entry, s"v2\n${lines(1)}\nrides:${lines(2)}")
+      Files.deleteIfExists(entry.resolveSibling(s".${entry.getFileName}.crc"))
+      def handedOver(offset: String) = {
+        val at = StartAt.Lines(Seq(offset))
+        val request = requestOf(source, folder).copy(kind = MoveKind.Handover, offsets = Some(at))
+        errors(spark, source, request)
+      }
+      assert(handedOver("rides:{\"t\":{\"0\":23}}").isEmpty)
+      for (wrong <- Seq("{\"t\":{\"0\":23}}", "trips:{\"t\":{\"0\":23}}", "23"))
+        assert(handedOver(wrong).exists(_.contains("(rides)")), wrong)
+    }
+  }
+
   /** The entry of a batch as that of another one, in other partitions. */
   private def begin(source: Path, of: Int, as: Int): Unit = {
     val text = Files.readString(source.resolve(s"offsets/$of"))

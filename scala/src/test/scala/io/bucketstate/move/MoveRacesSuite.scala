@@ -90,6 +90,32 @@ class MoveRacesSuite extends TidySuite with CountsToMove {
       }
   }
 
+  test("of two exports into one folder the earlier one replaces nothing of the later one's") {
+    faulty { (spark, source, script) =>
+      val target = source.resolveSibling("target")
+      def exported(partitions: Int): MoveReport = {
+        val request =
+          MoveRequest(
+            MoveKind.Export,
+            source.toString,
+            target.toString,
+            to = "hdfs",
+            partitions = Some(partitions)
+          )
+        Checkpoints.plan(spark, request).run()
+      }
+      var second: Option[MoveReport] = None
+      script.beforeNext(s"create ${Batch + 1}.snapshot") {
+        second = Some(exported(5))
+      }
+      val refused = intercept[ConflictException](exported(3)).getMessage
+      assert(refused.contains("was begun since"), refused)
+      val back = MoveRequest(MoveKind.Import, target.toString, s"$target-x")
+      val read = Checkpoints.plan(spark, back).read()
+      assert(read.stores.map(_.kept) == second.get.stores.map(_.kept))
+    }
+  }
+
   test("one that was overtaken before it planned leaves no plan") {
     assume(HasChecks)
     faulty { (spark, source, script) =>

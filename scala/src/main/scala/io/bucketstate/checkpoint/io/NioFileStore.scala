@@ -111,8 +111,9 @@ final class NioFileStore(folder: Path, newId: () => UUID = () => UUID.randomUUID
   def delete(name: String): Unit = {
     val path = resolve(name)
     StorageErrors.changing(path.toString, "could not be deleted") {
-      Files.deleteIfExists(path)
+      // First, because with that alone Hadoop cannot write the file again.
       Files.deleteIfExists(checksumOf(path))
+      Files.deleteIfExists(path)
       ()
     }
   }

@@ -72,22 +72,28 @@ private[move] final case class WrittenPartition(
  * Moves one store of one operator as one Spark job, and reads it back as another. Rows are sorted by where they go and
  * streamed into files: memory holds a row, a file's buffer, and what the source's provider needs for a partition; Spark
  * spills the rest.
+ *
+ * @param requireOwn throws where the target is another move's by now. Asked where files count as soon as they are there:
+ *                   in the task that writes them, right before
  */
 private[move] final class StoreJob(
     session: SparkSession,
     work: StoreWork,
     hadoop: Broadcast[SerializableConfiguration],
     progress: Progress,
-    frame: Option[DataFrame] = None
+    frame: Option[DataFrame] = None,
+    requireOwn: Configuration => Unit = _ => ()
 ) {
   private[this] val context = session.sparkContext
 
   def copy(): StoreMoved = {
     val (work, hadoop, counts) = (this.work, this.hadoop, progress.counts)
+    val requireOwn = this.requireOwn
     val (sums, added, replaced) = (registered, registered, registered)
     val written = sorted(rows(sums), added, replaced)
       .mapPartitionsWithIndex { (p, rows) =>
-        Iterator.single(StoreJob.write(work, p, hadoop.value.value, counts.writing(rows)))
+        val conf = hadoop.value.value
+        Iterator.single(StoreJob.write(work, p, conf, counts.writing(rows), requireOwn))
       }
       .collect()
       .toSeq
@@ -249,13 +255,17 @@ private object StoreJob {
       work: StoreWork,
       partition: Int,
       hadoop: Configuration,
-      rows: Iterator[Moved]
+      rows: Iterator[Moved],
+      requireOwn: Configuration => Unit
   ): WrittenPartition = {
     val root = new Path(work.to)
     var keys = 0L
     def counted = rows.map { row =>
       if (ExportMaker.isFirst(row._1)) keys += 1
       row
+    } ++ {
+      requireOwn(hadoop)
+      Iterator.empty
     }
     work.targetProvider match {
       case Provider.Ours =>

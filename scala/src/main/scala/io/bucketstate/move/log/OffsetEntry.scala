@@ -39,9 +39,13 @@ private[bucketstate] final case class OffsetEntry(batch: Long, text: LogText) {
   /** The sources' offsets, one text each. */
   def offsets: Seq[String] = text.behind.filter(_.nonEmpty)
 
+  /** The names of the sources in such texts; none where sources are known by their places. */
+  def namesIn(offsets: Seq[String]): Seq[String] =
+    if (isNamed) offsets.map(_.takeWhile(_ != ':')) else Nil
+
   /** The entry for sources that begin where their options say. */
   def fromTheStart: OffsetEntry =
-    withOffsets(offsets.map(line => if (isNamed) s"${line.takeWhile(_ != ':')}:-" else "-"))
+    withOffsets(if (isNamed) namesIn(offsets).map(name => s"$name:-") else offsets.map(_ => "-"))
 
   def withOffsets(lines: Seq[String]): OffsetEntry = copy(text = text.copy(behind = lines))
 }
