@@ -38,6 +38,7 @@ private[bucketstate] final case class Committed(
     ids: CheckpointIds,
     commitId: UUID,
     bytes: Long,
+    rawBytes: Long,
     figures: Map[MetricKey, Long]
 )
 
@@ -165,6 +166,7 @@ private[bucketstate] final class Committer(
     version.ids,
     version.commitId,
     version.bytes.length,
+    version.bytes.rawBytes,
     Map(
       MetricKey.ChangelogBytes -> written,
       MetricKey.ChangedKeys -> records,

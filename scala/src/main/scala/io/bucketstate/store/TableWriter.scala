@@ -140,9 +140,9 @@ private[bucketstate] final class TableWriter(
 
 private object TableWriter {
 
-  /** About the heap that the changes of a version take while they are kept: files are compressed. */
+  /** About the heap that the changes of a version take while they are kept. */
   private def heapOf(commit: Committed): Long =
-    2 * commit.bytes + EntrySize * commit.figures(MetricKey.ChangedKeys)
+    commit.rawBytes + EntrySize * commit.figures(MetricKey.ChangedKeys)
 
   private final val EntrySize = 64L
 }

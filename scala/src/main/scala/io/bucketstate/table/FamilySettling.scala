@@ -68,6 +68,8 @@ private[table] final class FamilySettling(buckets: FamilyBuckets, cold: FamilyCo
     if (entry.isMerge) MergeChain.markSettled(settled)
     bucket.setStamp(i, Stamp.of(entry.version))
     settleAs(bucket, i, entry, settled)
+    // Nobody looks behind it any more, and what has the version's changes for longer shall not have what they replaced.
+    if (settled eq entry.bytes) entry.older = null
   }
 
   /**

@@ -73,6 +73,25 @@ class MemoryReturnedSuite extends TidySuite with Eventually {
     }
   }
 
+  test("what a version replaced is given back, while somebody still has that version's changes") {
+    val table = new Table(Scans.Nothing, numBuckets = 2)
+    table.version(0)((0 to 7).foreach(table.put))
+    val replaced = new WeakReference(table.get(3))
+    table.versioned.begin(1)
+    table.put(3)
+    val changes = table.versioned.openChanges
+    table.versioned.commit()
+    // Enough writes for it to settle.
+    (2 to 5).foreach(n => table.version(n.toLong)((100 to 140).foreach(table.put)))
+    eventually {
+      System.gc()
+      assert(replaced.get == null)
+    }
+    var replayed = 0
+    changes.families.foreach(_.replay((_, _, _) => replayed += 1))
+    assert(replayed == 1)
+  }
+
   for {
     scans <- Seq(Scans.Nothing, Scans.Prefixes, Scans.Ranges)
     aborted <- Seq(false, true)

@@ -23,6 +23,9 @@ private[bucketstate] final class EncodedChangelog private[changelog] (
   /** The records in it, at most the entries that were given: removals of nothing leave none. */
   val records: Long = footer.blocks.foldLeft(0L)(_ + _.records)
 
+  /** What its blocks have before they are compressed. */
+  val rawBytes: Long = footer.blocks.foldLeft(0L)(_ + _.rawLength)
+
   def writeTo(target: OutputStream): Unit = out.writeTo(target)
 
   /**
