@@ -89,10 +89,22 @@ private[table] final class PartialCursor(
   /** The next of the cold part, null at its end. */
   private def ahead(): AnyRef = {
     if (at == chunk.length && !isLast) {
-      together = Math.min(Most, together * Growth)
+      together = next
       fetch(keys.behind(Slots.recordOf(chunk(at - 1))))
     }
     if (at < chunk.length) chunk(at) else null
+  }
+
+  /** How many to read next: more and more, but no more than some heap, where they are as large as the last ones. */
+  private def next: Int = {
+    var bytes = 0L
+    var i = 0
+    while (i < chunk.length) {
+      bytes += Slots.recordOf(chunk(i)).length
+      i += 1
+    }
+    val fits = MostBytes * chunk.length / Math.max(1L, bytes)
+    Math.max(1L, Math.min(Math.min(Most, together * Growth).toLong, fits)).toInt
   }
 
   private def fetch(left: KeyRange): Unit = {
@@ -106,4 +118,5 @@ private object PartialCursor {
   private final val First = 16
   private final val Growth = 4
   private final val Most = 1024
+  private final val MostBytes = 1L << 20
 }
