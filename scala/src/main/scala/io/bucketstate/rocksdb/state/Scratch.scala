@@ -3,10 +3,15 @@ package io.bucketstate.rocksdb.state
 import io.bucketstate.checkpoint.run.RunFormat
 import io.bucketstate.record.RecordBuffer
 
-/** Room of one thread for the keys and values that it hands to RocksDB and is handed: a look-up allocates its answer alone. */
+/**
+ * Room of one thread for the keys and values that it hands to RocksDB and is handed: a look-up allocates its answer alone.
+ * That of a large value goes with the look-up, because threads stay.
+ */
 private[rocksdb] final class Scratch {
+  import Scratch._
+
   private[this] var keySpace = new Array[Byte](256)
-  private[this] var valueSpace = new Array[Byte](4096)
+  private[this] var valueSpace = new Array[Byte](FirstLength)
 
   def key: Array[Byte] = keySpace
 
@@ -14,7 +19,8 @@ private[rocksdb] final class Scratch {
 
   /** The value has so many bytes: there is room for all of them when this returns. */
   def growValue(length: Int): Unit =
-    valueSpace = new Array[Byte](Math.max(length, valueSpace.length * 2))
+    valueSpace =
+      new Array[Byte](if (length > MostKept) length else Math.max(length, valueSpace.length * 2))
 
   /** Puts a key as databases have it into [[key]]; tells its length. */
   def putKey(family: Int, from: RecordBuffer): Int = {
@@ -26,11 +32,16 @@ private[rocksdb] final class Scratch {
   }
 
   /** The record of the key in [[key]] with the value in [[value]], or null if that says that it was removed. */
-  def record(keyLength: Int, valueLength: Int): Array[Byte] =
-    StoredValues.record(keySpace, keyLength, valueSpace, valueLength)
+  def record(keyLength: Int, valueLength: Int): Array[Byte] = {
+    val found = StoredValues.record(keySpace, keyLength, valueSpace, valueLength)
+    if (valueSpace.length > MostKept) valueSpace = new Array[Byte](FirstLength)
+    found
+  }
 }
 
 private[rocksdb] object Scratch {
+  private final val FirstLength = 4096
+  private final val MostKept = 1 << 20
   private val Own = ThreadLocal.withInitial[Scratch](() => new Scratch)
 
   def ofThread: Scratch = Own.get

@@ -6,6 +6,7 @@ import org.rocksdb.{ColumnFamilyHandle, WriteBatch}
 
 import io.bucketstate.checkpoint.run.RunFormat
 import io.bucketstate.record.{Record, RecordOp}
+import io.bucketstate.rocksdb.DirectMemory
 
 /**
  * Changes on their way into a database, some together. For one thread.
@@ -69,7 +70,11 @@ final class StateChanges private[rocksdb] (
     batch.clear()
   }
 
-  private[rocksdb] def close(): Unit = batch.close()
+  private[rocksdb] def close(): Unit = {
+    batch.close()
+    DirectMemory.free(key)
+    DirectMemory.free(value)
+  }
 
   private def putKey(bucket: Int, record: Array[Byte], end: Int): Unit = {
     val from = Record.keyStart(record)
@@ -84,8 +89,13 @@ final class StateChanges private[rocksdb] (
     ()
   }
 
+  /** The buffer, or one in its place that has room for so many bytes. */
   private def cleared(buffer: ByteBuffer, length: Int): ByteBuffer =
-    if (buffer.capacity >= length) buffer.clear() else ByteBuffer.allocateDirect(length * 2)
+    if (buffer.capacity >= length) buffer.clear()
+    else {
+      DirectMemory.free(buffer)
+      ByteBuffer.allocateDirect(if (length > PartBytes) length else length * 2)
+    }
 }
 
 private[rocksdb] object StateChanges {
