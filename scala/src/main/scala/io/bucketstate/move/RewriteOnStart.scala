@@ -61,7 +61,10 @@ private[bucketstate] final class RewriteOnStart(session: SparkSession, provider:
       last <- logs.commits.lastOption.filter(planned.contains).map(logs.offset)
       if isOwn(last) && logs.operators.nonEmpty
     } {
-      val partitions = last.partitions.getOrElse(requireRecorded(folder, last.batch, wanted))
+      // Spark goes by the last entry, of a batch that may not be committed.
+      val partitions = last.partitions
+        .orElse(logs.offset(planned.last).partitions)
+        .getOrElse(requireRecorded(folder, last.batch, wanted))
       if (partitions != wanted) {
         reasonToStay(folder, partitions, planned.filter(_ > last.batch)) match {
           case Some(reason) =>
