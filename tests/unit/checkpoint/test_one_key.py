@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import resource
 import tempfile
 import threading
 from datetime import UTC, datetime
@@ -48,6 +50,20 @@ def test_every_key_at_every_version(tmp_path: Path, ids: bool, snapshots: tuple[
             found = checkpoint.scan(version=version).get(key)
             expected = state.get((key,))
             assert found == (expected and dict(zip(("count", "total"), expected, strict=True)))
+
+
+def test_a_key_that_is_nowhere_needs_few_open_files(tmp_path: Path) -> None:
+    """However many partitions are asked for it."""
+    built = grown(tmp_path, partitions=80)
+    built.snapshot(2, 4, 6)
+    scan = Checkpoint(tmp_path).scan(key="nowhere")
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    # Three runs of two files have each partition's keys.
+    resource.setrlimit(resource.RLIMIT_NOFILE, (len(os.listdir("/proc/self/fd")) + 80, hard))
+    try:
+        assert scan.to_arrow().num_rows == 0
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
 
 
 def test_the_ways_to_give_a_key(tmp_path: Path) -> None:

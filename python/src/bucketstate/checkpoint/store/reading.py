@@ -106,8 +106,9 @@ class Reading:
         return pa.concat_tables(tables)
 
     def _state(self, parts: Sequence[Part], columns: pa.Schema) -> Iterator[pa.RecordBatch]:
-        with Lookups() as lookups:
-            for part in parts:
+        for part in parts:
+            # Of each store by itself: of a key that is in none of hundreds all files would be open.
+            with Lookups() as lookups:
                 yield from self._of_part(part, columns, lookups)
 
     def _of_part(
