@@ -52,6 +52,14 @@ private[checkpoint] final class SstBlocks(
     file.read(first.offset, length.toInt)
   }
 
+  /** Reads blocks again that lie outside of what there is. Throws what was `found`, if the file cannot be had anew. */
+  def readSomeAgain(
+      first: SstHandle,
+      last: SstHandle,
+      part: String,
+      found: CorruptException
+  ): Array[Byte] = if (mend()) readSome(first, last, part) else throw found
+
   /**
    * A block that was read. Throws `CorruptException` if it is not what was written.
    *

@@ -57,7 +57,9 @@ private[checkpoint] final class SstScan(blocks: SstBlocks, index: IndexWalk, sto
           endOf(upcoming) - first.offset <= readBytes
       }
       readBytes = math.min(ReadBytes, readBytes * 4)
-      stored = blocks.readSome(first, last, Part)
+      stored =
+        try blocks.readSome(first, last, Part)
+        catch { case e: CorruptException => blocks.readSomeAgain(first, last, Part, e) }
       storedAt = first.offset
     } else stored = null
   }

@@ -1,7 +1,8 @@
 package io.bucketstate.checkpoint.run
 
 import java.io.{FileOutputStream, IOException, OutputStream}
-import java.nio.file.{Files, Path}
+import java.nio.channels.FileChannel
+import java.nio.file.{Files, Path, StandardOpenOption}
 import java.util.concurrent.FutureTask
 
 import scala.jdk.CollectionConverters._
@@ -107,6 +108,26 @@ class LocalCopiesSuite extends TidySuite {
         }
       }
     }
+
+  test("a copy is read as a whole once; one that is cut short under a scan is fetched again") {
+    withCopies(handles = 100) { (_, reading) =>
+      reading.use { readers =>
+        def scanned = drain(readers.scanAll(Seq(reading.run), dropRemovals = false))
+        assert(scanned == content)
+        val copies = reading.copies
+        copies.foreach(Damage.at(_, 3))
+        val damaged = copies.map(Files.readAllBytes(_).toSeq)
+        reading.run.files.foreach(reading.local.verify)
+        assert(copies.map(Files.readAllBytes(_).toSeq) == damaged)
+        copies.foreach { copy =>
+          Using.resource(FileChannel.open(copy, StandardOpenOption.WRITE)) { file =>
+            file.truncate(Files.size(copy) / 2)
+          }
+        }
+        assert(scanned == content)
+      }
+    }
+  }
 
   test("a copy that is opened while another reader has it mended is not read as it was") {
     withCopies(handles = 100) { (_, reading) =>
