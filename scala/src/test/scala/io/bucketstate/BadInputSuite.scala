@@ -221,6 +221,9 @@ class BadInputSuite extends TidySuite with Queries {
       }
       val error = intercept[SparkException](provider.getReadStore(3))
       assert(error.getCause.getMessage.contains("another history"))
+      val feed = ours(provider).getStateStoreChangeDataReader(1, 3, None, None)
+      val told = intercept[Exception](while (feed.hasNext) feed.next())
+      assert(Option(told.getCause).getOrElse(told).getMessage.contains("another history"))
     }
   }
 

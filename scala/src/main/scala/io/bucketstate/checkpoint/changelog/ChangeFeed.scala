@@ -6,6 +6,7 @@ import scala.collection.mutable.ArrayBuffer
 
 import io.bucketstate.checkpoint.io.{Attempt, FileStore}
 import io.bucketstate.checkpoint.records.KnownFamilies
+import io.bucketstate.error.CorruptException
 
 /**
  * One change of one column family.
@@ -27,13 +28,21 @@ final class ChangeFeed(folder: FileStore, families: KnownFamilies) {
    */
   def read(from: Long, to: Long, checkpointId: Option[String], family: String): Changes = {
     val lineage = Lineage.of(folder, Attempt(to, checkpointId))(_.version < from)
-    new Changes(lineage.changelogs.reverseIterator, new ChangelogOfFamily(_, family))
+    val chain = new ChangelogChain(folder, None)
+    new Changes(lineage.changelogs.reverseIterator, new ChangelogOfFamily(_, family, chain))
   }
 
   /** One file, opened, as far as it is of one family. Closed by whoever made it. */
-  private final class ChangelogOfFamily(file: Attempt, family: String) extends Changes.Source {
+  private final class ChangelogOfFamily(file: Attempt, family: String, chain: ChangelogChain)
+      extends Changes.Source {
     private[this] val reader =
       new MissingChangelog(folder).explained(file, file)(ChangelogReader.open(folder, file))
+    try chain.fits(file, reader.header)
+    catch {
+      case e: CorruptException =>
+        reader.close()
+        throw e
+    }
     private[this] lazy val blocks = {
       val path = s"${folder.location}/${file.changelog}"
       val specs = reader.families.map(f => families.matching(path, f.descriptor))

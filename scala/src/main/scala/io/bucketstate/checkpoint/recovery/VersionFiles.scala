@@ -1,10 +1,7 @@
 package io.bucketstate.checkpoint.recovery
 
-import java.util.UUID
-
-import org.slf4j.LoggerFactory
-
 import io.bucketstate.checkpoint.changelog.{
+  ChangelogChain,
   ChangelogFamily,
   ChangelogHeader,
   ChangelogReader,
@@ -31,7 +28,6 @@ private[checkpoint] final class VersionFiles(
   import VersionFiles._
   import checkpoint.{assigner, buckets, families, folder, runs}
 
-  private[this] val log = LoggerFactory.getLogger(classOf[VersionFiles])
 
   /**
    * @param lineage  from the target back to the manifest, or to the empty store
@@ -48,7 +44,7 @@ private[checkpoint] final class VersionFiles(
     manifest.foreach(checkManifest)
     val tail = tailOf(lineage, lengths)
     val opened = tail.oldestFirst
-    val replaced = checkChain(manifest, opened)
+    val replaced = replacedOf(manifest, opened)
     val said = opened.lastOption.fold(
       manifest.toSeq.flatMap(_.families).map(_.described)
     )(_.opened.families)
@@ -173,42 +169,11 @@ private[checkpoint] final class VersionFiles(
     }
   }
 
-  /**
-   * With checkpoint format 1, an attempt that was given up for lost may replace a version's file after
-   * the next version was built on it. Such a file is used: it ran the same batch on the same base, and is
-   * all there is; with format 2 it could not have happened. A file that was not even built on the one
-   * before it is of another history, and an error.
-   *
-   * @return the versions whose files were replaced so
-   */
-  private def checkChain(manifest: Option[Manifest], opened: Seq[TailChangelog]): Seq[Long] = {
-    var fits = true // whether the file before was built on the one before it
-    var last = manifest.flatMap(_.commitId)
-    opened.flatMap { changelog =>
-      val header = changelog.opened.header
-      val base = if (header.checkpointId.isEmpty) header.baseId else None
-      val wasFitting = fits
-      fits = base.forall(id => last.forall(_.toString == id))
-      if (!fits && !wasFitting) throw ofAnotherHistory(changelog.file, last, base)
-      if (!fits) log.warn(replacedLater(changelog.file, last, base))
-      last = Some(header.commitId)
-      Option.when(!fits)(changelog.file.version - 1)
-    }
+  /** The versions whose files were replaced when the next one was built on them already. */
+  private def replacedOf(manifest: Option[Manifest], opened: Seq[TailChangelog]): Seq[Long] = {
+    val chain = new ChangelogChain(folder, manifest.flatMap(_.commitId))
+    opened.filterNot(c => chain.fits(c.file, c.opened.header)).map(_.file.version - 1)
   }
-
-  private def ofAnotherHistory(file: Attempt, before: Option[UUID], base: Option[String]) =
-    Lineage.corrupt(
-      folder,
-      file,
-      s"expected version ${file.version} to be built on commit ${before.mkString} of version " +
-        s"${file.version - 1}, found it built on ${base.mkString}; the file before it does not fit its " +
-        "own base either, so a file was replaced by one of another history"
-    )
-
-  private def replacedLater(file: Attempt, before: Option[UUID], base: Option[String]): String =
-    s"${path(file)} was built on commit ${base.mkString}, but the file of version ${file.version - 1} is " +
-      s"of commit ${before.mkString}: another attempt at the same batch has replaced it since. " +
-      "spark.sql.streaming.stateStore.checkpointFormatVersion=2 keeps attempts apart."
 
   private def path(file: Attempt): String = s"${folder.location}/${file.changelog}"
 }
