@@ -22,10 +22,14 @@ OFFERS = (
     "bidder bigint, auction bigint, at bigint, price bigint, channel string, url string, "
     "extra string"
 )
-PRICED = "auction bigint, price bigint, at bigint, bidder bigint"
+PRICED = (
+    "auction bigint, price bigint, at bigint, bidder bigint, channel string, url string, "
+    "extra string"
+)
 STEPS = (
-    "id bigint, seller bigint, category bigint, expires timestamp, bidder bigint, price bigint, "
-    "date_time timestamp"
+    "id bigint, item_name string, description string, initial_bid bigint, reserve bigint, "
+    "seller bigint, category bigint, expires timestamp, extra string, bidder bigint, "
+    "price bigint, bid_extra string, date_time timestamp"
 )
 ARRIVALS = "seller bigint, name string, city string, state string, auction bigint"
 
@@ -33,14 +37,17 @@ ROWS = {
     "q3": "SELECT coalesce(person.id, auction.seller) AS seller, person.name AS name, person.city "
     "AS city, person.state AS state, auction.id AS auction FROM events WHERE event_type = 0 AND "
     "person.state IN ('OR', 'ID', 'CA') OR event_type = 1 AND auction.category = 10",
-    "q9": "SELECT coalesce(auction.id, bid.auction) AS id, auction.seller AS seller, "
-    "auction.category AS category, auction.expires AS expires, bid.bidder AS bidder, bid.price AS "
-    "price, date_time FROM events WHERE event_type > 0",
+    "q9": "SELECT coalesce(auction.id, bid.auction) AS id, auction.item_name AS item_name, "
+    "auction.description AS description, auction.initial_bid AS initial_bid, auction.reserve AS "
+    "reserve, auction.seller AS seller, auction.category AS category, auction.expires AS expires, "
+    "auction.extra AS extra, bid.bidder AS bidder, bid.price AS price, bid.extra AS bid_extra, "
+    "date_time FROM events WHERE event_type > 0",
     "q18": "SELECT bid.bidder AS bidder, bid.auction AS auction, epoch_ms(date_time) AS at, "
     "bid.price AS price, bid.channel AS channel, bid.url AS url, bid.extra AS extra FROM events "
     "WHERE event_type = 2",
     "q19": "SELECT bid.auction AS auction, bid.price AS price, epoch_ms(date_time) AS at, "
-    "bid.bidder AS bidder FROM events WHERE event_type = 2",
+    "bid.bidder AS bidder, bid.channel AS channel, bid.url AS url, bid.extra AS extra FROM events "
+    "WHERE event_type = 2",
 }
 """What each form is given, as its DataFrame selects it."""
 

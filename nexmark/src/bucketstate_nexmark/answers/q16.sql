@@ -10,5 +10,6 @@ SELECT date_time::DATE AS day, channel,
        count(DISTINCT auction) FILTER (true) AS total_auctions,
        count(DISTINCT auction) FILTER (price < 10000) AS rank1_auctions,
        count(DISTINCT auction) FILTER (price >= 10000 AND price < 1000000) AS rank2_auctions,
-       count(DISTINCT auction) FILTER (price >= 1000000) AS rank3_auctions
+       count(DISTINCT auction) FILTER (price >= 1000000) AS rank3_auctions,
+       max(strftime(date_time, '%H:%M')) AS minute
 FROM bid GROUP BY ALL

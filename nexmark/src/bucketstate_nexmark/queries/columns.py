@@ -12,7 +12,9 @@ from bucketstate_nexmark.queries.form import Form
 from bucketstate_nexmark.queries.typed import TOP, Best, Last, LastBid, Ranked, offers, priced
 
 _LAST = ["at", "price", "channel", "url", "extra"]
-_ORDER = ["price", "at", "bidder"]
+_ORDER = ["price", "at", "bidder", "channel", "url", "extra"]
+_LISTS = {f"{name}s": name for name in _ORDER}
+"""Columns of the state, by what each has many of."""
 
 
 class LastBids:
@@ -30,19 +32,20 @@ class LastBids:
 class TopBids:
     def handleInputRows(self, keys: Keys[Best], rows: pl.DataFrame) -> pl.DataFrame:
         new = rows.select(*_ORDER, key=keys.of(rows))
-        state = keys.state.select(
-            price="prices", at="ats", bidder="bidders", key=pl.int_range(pl.len())
-        )
+        named = {name: many for many, name in _LISTS.items()}
+        state = keys.state.select(key=pl.int_range(pl.len()), **named)
         kept = state.explode(*_ORDER).drop_nulls("price")
         kept = kept.select(*_ORDER, key=pl.col("key").cast(new.schema["key"]))
-        both = pl.concat([kept, new]).sort("key", *_ORDER, descending=[False, True, False, False])
+        first, *others = _ORDER
+        descending = [False, True, *(False for _ in others)]
+        both = pl.concat([kept, new]).sort("key", first, *others, descending=descending)
         best = both.group_by("key", maintain_order=True).head(TOP)
         lists = best.group_by("key", maintain_order=True).agg(*_ORDER)
-        keys.update(lists.select(prices="price", ats="at", bidders="bidder"))
+        keys.update(lists.select(**_LISTS))
         ranked = best.with_columns(rank=pl.int_range(1, pl.len() + 1).over("key"))
         auctions = keys.frame["auction"].gather(ranked["key"])
-        named: pl.DataFrame = ranked.select(auctions.alias("auction"), "rank", *_ORDER)
-        return named
+        put_out: pl.DataFrame = ranked.select(auctions.alias("auction"), "rank", *_ORDER)
+        return put_out
 
 
 def last_bids(events: DataFrame, _: Model) -> DataFrame:

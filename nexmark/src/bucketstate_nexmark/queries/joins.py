@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 NEAR = ("OR", "ID", "CA")
 """The states of people that q3 asks about."""
+ITEM = ("item_name", "description", "initial_bid", "reserve")
+"""What an auction says of its item."""
 CATEGORY = 10
 """The category of auctions that q3 and q20 ask about."""
 
@@ -30,10 +32,14 @@ def local_items(events: DataFrame, _: Model) -> DataFrame:
 
 def valid_bids(events: DataFrame, of: Model) -> DataFrame:
     """Each auction with each bid that came while it was open."""
-    opened = auctions(events).select(
-        "id", "seller", "category", "expires", F.col("date_time").alias("opened")
+    opened = auctions(events).withColumnRenamed("date_time", "opened")
+    offers = bids(events).select(
+        "auction",
+        "bidder",
+        "price",
+        F.col("extra").alias("bid_extra"),
+        F.col("date_time").alias("at"),
     )
-    offers = bids(events).select("auction", "bidder", "price", F.col("date_time").alias("at"))
     # The last condition follows from the others: with it Spark knows when an auction can leave.
     while_open = (
         "id = auction AND at >= opened AND at <= expires "
@@ -60,24 +66,39 @@ def new_sellers(events: DataFrame, _: Model) -> DataFrame:
 
 
 def winning_bids(events: DataFrame, of: Model) -> DataFrame:
-    offers = valid_bids(events, of).select(
-        "id", "seller", "category", "opened", "price", "bidder", millis("at").alias("at")
-    )
+    offers = valid_bids(events, of)
     # An auction is in one window: with it the watermark says when its last bid has been.
     span = F.window("opened", WINDOW).alias("span")
-    best = F.max(F.struct("price", (-F.col("at")).alias("early"), "bidder")).alias("best")
-    won = offers.groupBy(span, "id", "seller", "category").agg(best)
+    early = (-millis("at")).alias("early")
+    best = F.max(F.struct("price", early, "bidder", "bid_extra")).alias("best")
+    opened = millis("opened").alias("opened")
+    item = F.any_value(
+        F.struct(*ITEM, "seller", "category", opened, millis("expires").alias("expires"), "extra")
+    ).alias("item")
+    won = offers.groupBy(span, "id").agg(item, best)
     at = (-F.col("best.early")).alias("at")
-    return won.select("id", "seller", "category", "best.price", "best.bidder", at)
+    return won.select("id", "item.*", "best.price", "best.bidder", at, "best.bid_extra")
 
 
 def expanded_bids(events: DataFrame, _: Model) -> DataFrame:
     offers = bids(events, timed=False).select(
-        "auction", "bidder", "price", "channel", "url", millis("date_time").alias("at")
+        "auction",
+        "bidder",
+        "price",
+        "channel",
+        "url",
+        millis("date_time").alias("at"),
+        F.col("extra").alias("bid_extra"),
     )
     offered = auctions(events, timed=False).where(F.col("category") == CATEGORY)
     offered = offered.select(
-        "id", "item_name", "initial_bid", "reserve", "seller", millis("expires").alias("expires")
+        "id",
+        *ITEM,
+        "seller",
+        "category",
+        millis("date_time").alias("opened"),
+        millis("expires").alias("expires"),
+        "extra",
     )
     return offers.join(offered, F.expr("auction = id")).drop("id")
 

@@ -8,6 +8,7 @@ from pyspark.sql import Row
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor
 
 from bucketstate_nexmark.queries.form import Form
+from bucketstate_nexmark.queries.joins import ITEM
 from bucketstate_nexmark.queries.typed import TOP, offers, order, priced, steps
 
 if TYPE_CHECKING:
@@ -25,6 +26,16 @@ back."""
 _EARLY_MS = 1000
 
 _LAST = "at long, price long, channel string, url string, extra string"
+_AUCTION = (
+    "item_name string, description string, initial_bid long, reserve long, seller long, "
+    "category long, opened long, expires long, extra string"
+)
+_BEST = "price long, bidder long, at long, bid_extra string"
+_BID = "price long, at long, bidder long, channel string, url string, extra string"
+_BIDS = (
+    "prices array<long>, ats array<long>, bidders array<long>, channels array<string>, "
+    "urls array<string>, extras array<string>"
+)
 
 
 class _Processor(StatefulProcessor):
@@ -39,30 +50,38 @@ class WinningBids(_Processor):
 
     def init(self, handle: StatefulProcessorHandle) -> None:
         self.handle = handle
-        self.auction = handle.getValueState(
-            "auction", "seller long, category long, opened long, expires long"
-        )
-        self.best = handle.getValueState("best", "price long, at long, bidder long")
+        self.auction = handle.getValueState("auction", _AUCTION)
+        self.best = handle.getValueState("best", _BEST)
 
     def handleInputRows(self, key: Any, rows: Iterator[Any], timerValues: Any) -> Iterator[Row]:  # noqa: ARG002
         auction, best = self.auction.get(), self.best.get()
         known, kept = auction, best
         for row in sorted(rows, key=lambda row: row.at):
             if row.expires is not None:
-                auction = (row.seller, row.category, row.at, row.expires)
-                best = None if best is None or best[1] < row.at else best
+                auction = (
+                    row.item_name,
+                    row.description,
+                    row.initial_bid,
+                    row.reserve,
+                    row.seller,
+                    row.category,
+                    row.at,
+                    row.expires,
+                    row.extra,
+                )
+                best = None if best is None or best[2] < row.at else best
                 continue
             if auction is None:
-                best = None if best is None or best[1] < row.at else best
-            elif row.at > auction[3]:
+                best = None if best is None or best[2] < row.at else best
+            elif row.at > auction[7]:
                 continue
-            offer = (row.price, row.at, row.bidder)
-            best = offer if best is None else min(offer, tuple(best), key=_order)
+            offer = (row.price, row.bidder, row.at, row.bid_extra)
+            best = offer if best is None else max(offer, tuple(best), key=_rank)
         if known is None:
             for timer in [*self.handle.listTimers()]:
                 self.handle.deleteTimer(timer)
-            latest = max(best[1] if best else 0, 0)
-            self.handle.registerTimer(auction[3] if auction else latest + _EARLY_MS)
+            latest = max(best[2] if best else 0, 0)
+            self.handle.registerTimer(auction[7] if auction else latest + _EARLY_MS)
             if auction is not None:
                 self.auction.update(auction)
         if best is None:
@@ -81,20 +100,17 @@ class WinningBids(_Processor):
         self.auction.clear()
         self.best.clear()
         if auction is not None and best is not None:
-            yield Row(
-                id=key[0],
-                seller=auction[0],
-                category=auction[1],
-                price=best[0],
-                bidder=best[2],
-                at=best[1],
-            )
+            yield Row(*_names(f"id long, {_AUCTION}, {_BEST}"))(key[0], *auction, *best)
 
 
-def _order(bid: tuple[int, int, int]) -> tuple[int, int, int]:
-    """The winning one is the smallest: the higher, then the earlier, then the later bidder."""
-    price, at, bidder = bid
-    return -price, at, -bidder
+def _names(schema: str) -> list[str]:
+    return [column.split()[0] for column in schema.split(", ")]
+
+
+def _rank(bid: tuple[int, int, int, str]) -> tuple[int, int, int, str]:
+    """Of two bids the greater wins: the higher, then the earlier, then by bidder."""
+    price, bidder, at, extra = bid
+    return price, -at, bidder, extra
 
 
 class LastBids(_Processor):
@@ -121,35 +137,38 @@ class LastBids(_Processor):
 
 class TopBids(_Processor):
     def init(self, handle: StatefulProcessorHandle) -> None:
-        self.best = handle.getValueState(
-            "best", "prices array<long>, ats array<long>, bidders array<long>"
-        )
+        self.best = handle.getValueState("best", _BIDS)
 
     def handleInputRows(self, key: Any, rows: Iterator[Any], timerValues: Any) -> Iterator[Row]:  # noqa: ARG002
         before = self.best.get()
         kept = [] if before is None else [*zip(*before, strict=True)]
-        found = sorted([*kept, *((r.price, r.at, r.bidder) for r in rows)], key=order)[:TOP]
+        new = ((r.price, r.at, r.bidder, r.channel, r.url, r.extra) for r in rows)
+        found = sorted([*kept, *new], key=order)[:TOP]
         if found == kept:
             return
         self.best.update(tuple(list(column) for column in zip(*found, strict=True)))
-        for place, (price, at, bidder) in enumerate(found, start=1):
-            yield Row(auction=key[0], rank=place, price=price, at=at, bidder=bidder)
+        ranked = Row(*_names(f"auction long, rank int, {_BID}"))
+        for place, bid in enumerate(found, start=1):
+            yield ranked(key[0], place, *bid)
 
 
 def winning_bids(events: DataFrame, _: Model) -> DataFrame:
     rows = steps(events).selectExpr(
         "id",
+        *ITEM,
         "seller",
         "category",
         "unix_millis(expires) AS expires",
+        "extra",
         "bidder",
         "price",
+        "bid_extra",
         "unix_millis(date_time) AS at",
         "date_time",
     )
     return rows.groupBy("id").transformWithState(
         WinningBids(),
-        "id long, seller long, category long, price long, bidder long, at long",
+        f"id long, {_AUCTION}, {_BEST}",
         "append",
         "eventTime",
     )
@@ -174,7 +193,7 @@ def top_bids(events: DataFrame, _: Model) -> DataFrame:
         .groupBy("auction")
         .transformWithState(
             TopBids(),
-            "auction long, rank int, price long, at long, bidder long",
+            f"auction long, rank int, {_BID}",
             "update",
             "none",
         )

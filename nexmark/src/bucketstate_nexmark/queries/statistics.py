@@ -33,8 +33,8 @@ def ranked() -> list[Column]:
     ]
 
 
-def distinct(offers: DataFrame, *by: str) -> DataFrame:
-    """The counts of bids, of bidders and of auctions, in all and by rank.
+def distinct(offers: DataFrame, *by: str, minute: bool = False) -> DataFrame:
+    """The counts of bids, of bidders and of auctions, in all and by rank; the last minute, too.
 
     Structured Streaming cannot count what is distinct. It can group twice: first by the bidder or
     the auction that is counted, then by what is asked for; each bid is two rows for it, one for its
@@ -42,17 +42,19 @@ def distinct(offers: DataFrame, *by: str) -> DataFrame:
     """
     who = F.struct(F.lit("bidder").alias("kind"), F.col("bidder").alias("of"))
     what = F.struct(F.lit("auction").alias("kind"), F.col("auction").alias("of"))
+    at = [F.date_format("date_time", "HH:mm").alias("minute")] if minute else []
     twice = offers.select(
-        "date_time", "price", *by, F.explode(F.array(who, what)).alias("counted")
-    ).select("date_time", "price", *by, "counted.kind", "counted.of")
-    each = twice.groupBy(in_windows(DAY), *by, "kind", "of").agg(*ranked())
+        "date_time", "price", *by, *at, F.explode(F.array(who, what)).alias("counted")
+    ).select("*", "counted.kind", "counted.of")
+    last = [F.max("minute").alias("minute")] if minute else []
+    each = twice.groupBy(in_windows(DAY), *by, "kind", "of").agg(*ranked(), *last)
     names = ("total", "rank1", "rank2", "rank3")
     made = [F.sum(F.expr(f"IF(kind = 'bidder', {n}, 0)")).alias(f"{n}_bids") for n in names]
     for kind in ("bidder", "auction"):
         made += [
             F.count_if(F.expr(f"kind = '{kind}' AND {n} > 0")).alias(f"{n}_{kind}s") for n in names
         ]
-    return each.groupBy("span", *by).agg(*made)
+    return each.groupBy("span", *by).agg(*made, *last)
 
 
 def of_a_day(events: DataFrame, _: Model) -> DataFrame:
@@ -61,7 +63,7 @@ def of_a_day(events: DataFrame, _: Model) -> DataFrame:
 
 
 def of_channels(events: DataFrame, _: Model) -> DataFrame:
-    counts = distinct(bids(events), "channel")
+    counts = distinct(bids(events), "channel", minute=True)
     return counts.select(F.to_date("span.start").alias("day"), *counts.columns[1:])
 
 

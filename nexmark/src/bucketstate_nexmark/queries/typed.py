@@ -14,7 +14,7 @@ from bucketstate import stateful
 from bucketstate.stateful import State, Timer
 from bucketstate_nexmark.events.model import AUCTION, BID, PERSON, Model
 from bucketstate_nexmark.queries.form import Form
-from bucketstate_nexmark.queries.joins import CATEGORY, NEAR
+from bucketstate_nexmark.queries.joins import CATEGORY, ITEM, NEAR
 from bucketstate_nexmark.queries.views import bids, millis, watermarked
 
 TOP = 10
@@ -91,71 +91,130 @@ def local_items(events: DataFrame, _: Model) -> DataFrame:
 class Step:
     """An auction that opens, or a bid."""
 
+    item_name: str | None
+    description: str | None
+    initial_bid: int | None
+    reserve: int | None
     seller: int | None
     category: int | None
     expires: datetime | None
+    extra: str | None
     bidder: int | None
     price: int | None
+    bid_extra: str | None
     date_time: datetime
+
+
+@dataclass
+class Opened:
+    """An auction, as it opened."""
+
+    item_name: str
+    description: str
+    initial_bid: int
+    reserve: int
+    seller: int
+    category: int
+    opened: datetime
+    expires: datetime
+    extra: str
+
+
+@dataclass
+class Bid:
+    price: int
+    bidder: int
+    at: datetime
+    extra: str
+
+    @property
+    def rank(self) -> tuple[int, float, int, str]:
+        """Of two bids the greater wins: the higher, then the earlier, then by bidder."""
+        return self.price, -self.at.timestamp(), self.bidder, self.extra
 
 
 @dataclass
 class Bidding:
     """An auction, once it is known, and the best bid so far."""
 
-    seller: int | None = None
-    category: int | None = None
-    opened: datetime | None = None
-    expires: datetime | None = None
-    price: int | None = None
-    bidder: int | None = None
-    at: datetime | None = None
-
-    def bid(self, price: int, bidder: int, at: datetime) -> None:
-        """Keeps the better of two bids: the higher, then the earlier, then by bidder."""
-        if self.price is None or self.bidder is None or self.at is None:
-            better = True
-        else:
-            better = (price, -at.timestamp(), bidder) > (
-                self.price,
-                -self.at.timestamp(),
-                self.bidder,
-            )
-        if better:
-            self.price, self.bidder, self.at = price, bidder, at
+    auction: Opened | None = None
+    best: Bid | None = None
 
     def forget_bids_before(self, time: datetime) -> None:
-        if self.at is not None and self.at < time:
-            self.price = self.bidder = self.at = None
+        if self.best is not None and self.best.at < time:
+            self.best = None
 
 
 @dataclass
 class Won:
     id: int
+    item_name: str
+    description: str
+    initial_bid: int
+    reserve: int
     seller: int
     category: int
+    opened: int
+    expires: int
+    extra: str
     price: int
     bidder: int
     at: int
+    bid_extra: str
+
+
+def opened(row: Step) -> Opened | None:
+    """The auction that a row opens; None for a bid."""
+    if (
+        row.item_name is None
+        or row.description is None
+        or row.initial_bid is None
+        or row.reserve is None
+        or row.seller is None
+        or row.category is None
+        or row.expires is None
+        or row.extra is None
+    ):
+        return None
+    return Opened(
+        row.item_name,
+        row.description,
+        row.initial_bid,
+        row.reserve,
+        row.seller,
+        row.category,
+        row.date_time,
+        row.expires,
+        row.extra,
+    )
+
+
+def bid(row: Step) -> Bid | None:
+    """The bid that a row is; None for an auction."""
+    if row.price is None or row.bidder is None or row.bid_extra is None:
+        return None
+    return Bid(row.price, row.bidder, row.date_time, row.bid_extra)
 
 
 class Auctions:
     """Keeps the best bid of each auction, and puts it out when the auction has ended."""
 
     def handleInputRows(self, key: Any, rows: list[Step], state: State[Bidding]) -> None:  # noqa: ARG002
-        auction = state.value
+        bidding = state.value
         for row in sorted(rows, key=lambda row: row.date_time):
-            if row.expires is not None:
-                auction.seller, auction.category = row.seller, row.category
-                auction.opened, auction.expires = row.date_time, row.expires
-                auction.forget_bids_before(row.date_time)
-            elif row.price is not None and row.bidder is not None:
-                if auction.expires is None:
+            if (new := opened(row)) is not None:
+                bidding.auction = new
+                bidding.forget_bids_before(new.opened)
+            elif (offer := bid(row)) is not None:
+                if bidding.auction is None:
                     # An auction that is not known yet opens now at the earliest.
-                    auction.forget_bids_before(row.date_time)
-                if auction.expires is None or row.date_time <= auction.expires:
-                    auction.bid(row.price, row.bidder, row.date_time)
-        state.timeout_at(auction.expires or max(row.date_time for row in rows) + EARLY)
+                    bidding.forget_bids_before(offer.at)
+                elif offer.at > bidding.auction.expires:
+                    continue
+                if bidding.best is None or offer.rank > bidding.best.rank:
+                    bidding.best = offer
+        ends = max(row.date_time for row in rows) + EARLY
+        state.timeout_at(bidding.auction.expires if bidding.auction else ends)
 
     def handleExpiredTimer(
         self,
@@ -163,13 +222,30 @@ class Auctions:
         timer: Timer,  # noqa: ARG002
         state: State[Bidding],
     ) -> Iterator[Won]:
-        won = state.value
+        auction, best = state.value.auction, state.value.best
         state.clear()
-        if won.seller is None or won.category is None:
+        if auction is None or best is None:
             return
-        if won.price is not None and won.bidder is not None and won.at is not None:
-            at = round(won.at.timestamp() * 1000)
-            yield Won(key.id, won.seller, won.category, won.price, won.bidder, at)
+        yield Won(
+            key.id,
+            auction.item_name,
+            auction.description,
+            auction.initial_bid,
+            auction.reserve,
+            auction.seller,
+            auction.category,
+            in_millis(auction.opened),
+            in_millis(auction.expires),
+            auction.extra,
+            best.price,
+            best.bidder,
+            in_millis(best.at),
+            best.extra,
+        )
+
+
+def in_millis(time: datetime) -> int:
+    return round(time.timestamp() * 1000)
 
 
 def steps(events: DataFrame) -> DataFrame:
@@ -177,11 +253,10 @@ def steps(events: DataFrame) -> DataFrame:
     both = watermarked(events).where(f"event_type IN ({AUCTION}, {BID})")
     return both.select(
         F.coalesce("auction.id", "bid.auction").alias("id"),
-        "auction.seller",
-        "auction.category",
-        "auction.expires",
+        *(f"auction.{name}" for name in (*ITEM, "seller", "category", "expires", "extra")),
         "bid.bidder",
         "bid.price",
+        F.col("bid.extra").alias("bid_extra"),
         "date_time",
     )
 
@@ -253,6 +328,9 @@ class Price:
     price: int
     at: int
     bidder: int
+    channel: str
+    url: str
+    extra: str
 
 
 @dataclass
@@ -262,6 +340,9 @@ class Best:
     prices: list[int] = field(default_factory=list)
     ats: list[int] = field(default_factory=list)
     bidders: list[int] = field(default_factory=list)
+    channels: list[str] = field(default_factory=list)
+    urls: list[str] = field(default_factory=list)
+    extras: list[str] = field(default_factory=list)
 
 
 @dataclass
@@ -271,28 +352,38 @@ class Ranked:
     price: int
     at: int
     bidder: int
+    channel: str
+    url: str
+    extra: str
+
+
+Placed = tuple[int, int, int, str, str, str]
+"""A bid as `Price` has it."""
 
 
 def rank(key: Any, rows: list[Price], state: State[Best]) -> Iterator[Ranked]:
     best = state.value
-    kept = [*zip(best.prices, best.ats, best.bidders, strict=True)]
-    found = sorted([*kept, *((r.price, r.at, r.bidder) for r in rows)], key=order)[:TOP]
+    lists = best.prices, best.ats, best.bidders, best.channels, best.urls, best.extras
+    kept: list[Placed] = [*zip(*lists, strict=True)]
+    new = ((r.price, r.at, r.bidder, r.channel, r.url, r.extra) for r in rows)
+    found = sorted([*kept, *new], key=order)[:TOP]
     if found == kept:
         return
-    best.prices, best.ats, best.bidders = (list(column) for column in zip(*found, strict=True))
+    state.update(Best(*(list(column) for column in zip(*found, strict=True))))
     for place, row in enumerate(found, start=1):
         yield Ranked(key.auction, place, *row)
 
 
-def order(bid: tuple[int, int, int]) -> tuple[int, int, int]:
+def order(bid: Placed) -> Placed:
     """The higher first, then the earlier, then by bidder."""
-    price, at, bidder = bid
-    return -price, at, bidder
+    price, at, bidder, channel, url, extra = bid
+    return -price, at, bidder, channel, url, extra
 
 
 def priced(events: DataFrame) -> DataFrame:
     seen = bids(events, timed=False)
-    return seen.select("auction", "price", millis("date_time").alias("at"), "bidder")
+    at = millis("date_time").alias("at")
+    return seen.select("auction", "price", at, "bidder", "channel", "url", "extra")
 
 
 def top_bids(events: DataFrame, _: Model) -> DataFrame:

@@ -25,6 +25,8 @@ SETTINGS = {
     "spark.sql.streaming.numRecentProgressUpdates": "100000",
     # Applies while batches without rows are the only ones that let the watermark end windows.
     "spark.sql.streaming.noDataMicroBatches.enabled": "true",
+    # By itself Spark maintains stores each minute, and some runs take no longer.
+    "spark.sql.streaming.stateStore.maintenanceInterval": "10s",
 }
 """What the queries need of a session, whatever it is otherwise."""
 
