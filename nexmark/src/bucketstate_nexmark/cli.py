@@ -171,15 +171,15 @@ def _measure(options: argparse.Namespace) -> int:
 def _resumed(file: Path, conditions: Conditions) -> list[Run]:
     """The runs of an earlier report that have ended well; none if there is no report.
 
-    Raises UsageError if it was made under other conditions.
+    Raises UsageError if it is of another version, or was made under other conditions.
     """
     if not file.exists():
         return []
     found = report.read(file)
     if not found.is_of(conditions):
         raise UsageError(
-            f"--resume: {file} is of other conditions or another machine. Leave --resume out, or "
-            "choose another --work."
+            f"--resume: {file} is of another version, other conditions or another machine. Leave "
+            "--resume out, or choose another --work."
         )
     return [run for run in found.runs if run.failure is None]
 

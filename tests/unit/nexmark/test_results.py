@@ -90,7 +90,7 @@ def test_the_first_batch_never_counts(batches: int, left_out: int) -> None:
 
 def test_a_run_of_one_batch_has_no_figures() -> None:
     run = Run("q9-tws", "bucketed", 0, 100, 100, (Batch(0, 900, 10, 0, 20, 7, 700),))
-    assert summary.figures(Report({"cores": 2}, {}, None, (run,))) == {}
+    assert summary.figures(Report({"cores": 2}, {}, "", "", None, (run,))) == {}
 
 
 def test_contenders_beside_each_other_are_geometric_means(found: Report) -> None:
@@ -220,7 +220,7 @@ def test_a_picture_needs_the_tuned_one_to_draw_beside(found: Report, tmp_path: P
     file = tmp_path / "report.png"
     assert picture.draw(found, file)
     assert file.stat().st_size > 1000
-    alone = Report(found.conditions, found.machine, None, found.runs[1:2])
+    alone = replace(found, note=None, runs=found.runs[1:2])
     assert not picture.draw(alone, tmp_path / "none.png")
 
 

@@ -39,7 +39,7 @@ def tables(report: Report) -> str:
         ),
         _table(
             found,
-            "Batch, milliseconds: median and p99",
+            "Batch, milliseconds: median, and p99 (of fewer than 100 batches the longest)",
             lambda f: f"{f.p50_ms:,.0f}, {f.p99_ms:,.0f}",
         ),
         _table(
@@ -118,11 +118,26 @@ def _conditions(report: Report) -> str:
         f"{told['memory_mib']:,} MiB for each contender; Spark {on['spark']}, Python "
         f"{on['python']}, a machine with {on['processors']} processors and {on['memory_gib']} GiB."
     )
+    said += f" {_counted(report)} Version {report.version}, {report.date}."
     if not is_local(told["master"]):
         said += f" Executors were processes of their own: `{told['master']}`."
     if told["sink"] == "noop":
         said += " Rows go nowhere, so that no answer was checked."
     return f"{said}\n\n**{report.note}**" if report.note else said
+
+
+def _counted(report: Report) -> str:
+    """How many batches figures are of."""
+    runs = [run for run in report.runs if run.failure is None and run.form in FORMS]
+    whole = {len(summary.counted(run)) for run in runs if FORMS[run.form].portion == 1}
+    parted = {len(summary.counted(run)) for run in runs if FORMS[run.form].portion < 1}
+    said = [f"{_numbers(whole)} batches of each run count"] if whole else []
+    said += [f"{_numbers(parted)} of those with a part of the events"] if parted else []
+    return f"{', '.join(said)}." if said else "No batch counts."
+
+
+def _numbers(found: set[int]) -> str:
+    return " or ".join(map(str, sorted(found)))
 
 
 def _verdict(report: Report) -> str:
@@ -182,8 +197,8 @@ def _losses(found: Mapping[tuple[str, str], Figures], cores: int) -> str:
     if not lost:
         return ""
     lines = [
-        "Where ours is slower, by how many milliseconds a median batch takes longer, and what of "
-        "it (of one core):",
+        "Where ours is slower: by how many milliseconds the median batch takes longer, and what of "
+        "it, of one core. It is negative where the time is lost in other batches than the median.",
         "",
         "| form | ours beside | times | batch | commits | updates | removals | rest | most of it |",
         "|---|---|---:|---:|---:|---:|---:|---:|---|",

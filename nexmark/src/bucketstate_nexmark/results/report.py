@@ -5,7 +5,11 @@ from __future__ import annotations
 import json
 import os
 import platform
+import subprocess
 from dataclasses import asdict, dataclass
+from datetime import date
+from importlib import metadata
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bucketstate_nexmark.errors import UsageError
@@ -13,7 +17,6 @@ from bucketstate_nexmark.runs.figures import Run, from_json
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from pathlib import Path
 
     from bucketstate_nexmark.runs.turns import Conditions
 
@@ -23,14 +26,18 @@ class Report:
     conditions: dict[str, Any]
     """As `Conditions`, in JSON."""
     machine: dict[str, Any]
+    version: str
+    """What was run: the commit of the checkout."""
+    date: str
+    """The day on which the last run ended."""
     note: str | None
     """What a reader has to know of how the figures came about."""
     runs: tuple[Run, ...]
 
     def is_of(self, conditions: Conditions) -> bool:
-        """Whether it was made under these conditions, on a machine like this one."""
+        """Whether it is of this version and these conditions, on a machine like this one."""
         told = json.loads(json.dumps(asdict(conditions)))
-        return (self.conditions, self.machine) == (told, machine())
+        return (self.conditions, self.machine, self.version) == (told, machine(), version())
 
     @property
     def cores(self) -> int:
@@ -49,12 +56,26 @@ def machine() -> dict[str, Any]:
     }
 
 
+def version() -> str:
+    """The commit of the checkout, and whether it was changed; else the version of the package."""
+    command = ["git", "describe", "--always", "--dirty", "--abbrev=8"]
+    here = Path(__file__).parent
+    try:
+        return subprocess.run(
+            command, cwd=here, capture_output=True, text=True, check=True
+        ).stdout.strip()
+    except (OSError, subprocess.CalledProcessError):
+        return metadata.version("bucketstate")
+
+
 def write(file: Path, conditions: Conditions, note: str | None, runs: Sequence[Run]) -> None:
     """Writes a report in one step: a reader sees the one before, or this one."""
     file.parent.mkdir(parents=True, exist_ok=True)
     told = {
         "conditions": asdict(conditions),
         "machine": machine(),
+        "version": version(),
+        "date": date.today().isoformat(),
         "note": note,
         "runs": [run.to_json() for run in runs],
     }
@@ -83,7 +104,8 @@ def read(file: Path) -> Report:
     try:
         told = json.loads(file.read_text("utf-8"))
         runs = tuple(from_json(run) for run in told["runs"])
-        return Report(told["conditions"], told["machine"], told["note"], runs)
+        names = ("conditions", "machine", "version", "date", "note")
+        return Report(**{name: told[name] for name in names}, runs=runs)
     except OSError as e:
         raise UsageError(f"{file}: no report can be read there: {e.strerror}.") from e
     except (ValueError, KeyError, TypeError) as e:
