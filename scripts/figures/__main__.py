@@ -7,7 +7,6 @@ python -m scripts.figures
 from __future__ import annotations
 
 import argparse
-import datetime
 import subprocess
 import sys
 from pathlib import Path
@@ -29,7 +28,12 @@ def main() -> None:
     figures = kept.read(_ROOT / FIGURES)
     if options.reports is not None:
         version = options.version or _git("describe", "--always", "--dirty", "--abbrev=8")
-        found = kept.taken(options.reports, version, datetime.date.today().isoformat())
+        if not options.version and (older := _before_commit(options.reports)):
+            sys.exit(
+                f"{', '.join(older)}: made before this commit, so of another version. Run them "
+                "again, or name what was measured with --version."
+            )
+        found = kept.taken(options.reports, version)
         if not found:
             sys.exit(f"{options.reports} has no report that a table is made of: make bench")
         figures |= found
@@ -39,6 +43,12 @@ def main() -> None:
         path.write_text(text)
     if (warned := differing(figures)) is not None:
         print(f"Warning: {warned}", file=sys.stderr)
+
+
+def _before_commit(folder: Path) -> list[str]:
+    """The reports that cannot be of this commit."""
+    made = int(_git("log", "-1", "--format=%ct"))
+    return [n for n, file in kept.reports_in(folder).items() if file.stat().st_mtime < made]
 
 
 def _git(*words: str) -> str:

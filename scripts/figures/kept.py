@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict, dataclass
+from datetime import date
 from typing import TYPE_CHECKING
 
 from scripts.figures.reports import READERS, others_share, rows_of
@@ -48,16 +49,24 @@ def write(file: Path, figures: dict[str, Measured]) -> None:
     file.write_text(json.dumps(kept, indent=1) + "\n")
 
 
-def taken(folder: Path, version: str, date: str) -> dict[str, Measured]:
-    """What the reports in a folder say, of the benchmarks that a table is made of."""
+def taken(folder: Path, version: str) -> dict[str, Measured]:
+    """What the reports in a folder say, of the benchmarks that a table is made of.
+
+    Each is of the day on which its file was written.
+    """
     found = {}
-    for name in READERS:
-        file = folder / f"{name}.json"
-        if file.exists():
-            report = json.loads(file.read_text())
-            rows = [{k: _rounded(v) for k, v in row.items()} for row in rows_of(name, report)]
-            found[name] = Measured(version, date, others_share(report), rows)
+    for name, file in reports_in(folder).items():
+        report = json.loads(file.read_text())
+        rows = [{k: _rounded(v) for k, v in row.items()} for row in rows_of(name, report)]
+        day = date.fromtimestamp(file.stat().st_mtime).isoformat()
+        found[name] = Measured(version, day, others_share(report), rows)
     return found
+
+
+def reports_in(folder: Path) -> dict[str, Path]:
+    """The reports that a table is made of, by the benchmark's name."""
+    files = {name: folder / f"{name}.json" for name in READERS}
+    return {name: file for name, file in files.items() if file.exists()}
 
 
 def _rounded(value: str | float) -> str | int | float:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import datetime
 import json
+import os
 import re
 from dataclasses import replace
 from pathlib import Path
@@ -10,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from bucketstate_nexmark.results import report, summary
 from scripts.figures import kept, pages, picture
 from scripts.figures.constants import constants
 from scripts.figures.kept import Measured
@@ -215,7 +218,10 @@ def reports(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def found(reports: Path) -> dict[str, Measured]:
-    return kept.taken(reports, "1a2b3c4d", "2026-01-02")
+    day = datetime.datetime(2026, 1, 2, 12).timestamp()
+    for file in reports.iterdir():
+        os.utime(file, (day, day))
+    return kept.taken(reports, "1a2b3c4d")
 
 
 def test_every_report_is_kept_with_its_version(found: dict[str, Measured], tmp_path: Path) -> None:
@@ -416,6 +422,22 @@ def test_sentences_of_what_it_costs_are_those_of_the_figures() -> None:
         of("providers", provider, "commit", keys=4_000_000) for provider in ("bucketed", "hdfs")
     )
     assert f"a commit that takes {ours:.0f} ms in place of {theirs:.0f}" in text
+
+
+def test_what_is_said_of_nexmark_is_what_its_figures_say() -> None:
+    found = summary.figures(report.read(ROOT / "docs/measured-nexmark.json"))
+    ours = {b.other: b for b in summary.beside(found) if b.ours == "bucketed"}
+    hdfs, tuned = (ours[other].throughput for other in ("hdfs", "rocksdb-tuned"))
+    least = min(beside.least for beside in ours.values())
+
+    def text(page: str) -> str:
+        return " ".join((ROOT / page).read_text().split())
+
+    assert (
+        f"it was {hdfs:.1f} times beside HDFSBacked and {tuned:.1f} times beside a tuned RocksDB "
+        f"in the mean, and {least:.1f} times at the least"
+    ) in text("docs/what-it-costs.md")
+    assert f"beside a tuned RocksDB is {tuned:.1f} times in the mean" in text("README.md")
 
 
 def test_no_figure_of_the_pages_is_typed_by_hand() -> None:
