@@ -28,7 +28,6 @@ private[checkpoint] final class VersionFiles(
   import VersionFiles._
   import checkpoint.{assigner, buckets, families, folder, runs}
 
-
   /**
    * @param lineage  from the target back to the manifest, or to the empty store
    * @param lengths  of the store's files by name, as far as they are known
