@@ -12,7 +12,7 @@ from bucketstate.checkpoint import Checkpoint
 from bucketstate.checkpoint.format.storage import Folder
 from bucketstate.cli import main
 from bucketstate.doctor import of_checkpoint
-from bucketstate.errors import StorageError
+from bucketstate.errors import InvalidArgumentError
 from tests.kit.variables import State, Variables
 
 if TYPE_CHECKING:
@@ -123,7 +123,7 @@ def test_what_is_written_of_a_folder_has_no_secret(location: str, uri: str) -> N
 
 
 def test_what_cannot_be_opened_tells_no_secret() -> None:
-    with pytest.raises(StorageError, match=r"nothing://bucket/query cannot be opened") as failure:
+    with pytest.raises(InvalidArgumentError, match=r"nothing://bucket/query: there") as failure:
         Folder.at("nothing://key:secret@bucket/query")
     assert "secret" not in str(failure.value)
 

@@ -161,10 +161,11 @@ def in_utf8(path: str) -> str:
 
 
 def _by_fsspec(uri: str, scheme: str) -> tuple[fs.FileSystem, str]:
+    shown = without_secret(uri)
     fsspec = needed(
         "fsspec.core",
         extra="fsspec",
-        what=f"{uri}: pyarrow has no file system for {scheme}:, and fsspec may have one. It",
+        what=f"{shown}: pyarrow has no file system for {scheme}:, and fsspec may have one. It",
         library="fsspec",
     )
     try:
@@ -173,7 +174,7 @@ def _by_fsspec(uri: str, scheme: str) -> tuple[fs.FileSystem, str]:
         if "Protocol not known" not in str(error):
             raise
         raise InvalidArgumentError(
-            f"{uri}: there is no file system called {scheme!r}, not of pyarrow and not of fsspec. "
+            f"{shown}: there is no file system called {scheme!r}, not of pyarrow and not of fsspec. "
             "Correct the URI, or install the package that has it."
         ) from None
     return _as_arrow(found), inside
