@@ -6,7 +6,7 @@ from collections import Counter, OrderedDict, defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import Enum, IntEnum
-from typing import Any, ClassVar, NamedTuple, cast
+from typing import Any, ClassVar, Literal, NamedTuple, cast
 
 import numpy as np
 import pytest
@@ -84,6 +84,8 @@ class Held:
     maybe: dict[str, int] | None = None
     n: int = 0
     text: str = ""
+    word: Literal["red"] = "red"
+    digit: Literal[1, None] = None
 
 
 OTHERS: list[tuple[str, Any, str]] = [
@@ -99,6 +101,8 @@ OTHERS: list[tuple[str, Any, str]] = [
     ("base", {"x": 1}, "an instance of Base"),
     ("n", Level.LOW, "an int of 64 bits"),
     ("text", Colour.RED, "a str"),
+    ("word", Colour.RED, "one of 'red'"),
+    ("digit", Level.LOW, "one of 1 or None"),
 ]
 
 
@@ -137,6 +141,7 @@ def test_what_would_come_back_as_another_type_is_refused_in_the_first_call(
         (Base, Wider),
         (int, lambda: Level.LOW),
         (str, lambda: Colour.RED),
+        (Literal["red"], lambda: Colour.RED),
     ],
 )
 def test_a_default_that_would_come_back_as_another_type_is_refused_by_define(

@@ -178,6 +178,10 @@ class Mixed(Enum):
 class Nothing(Enum): ...
 
 
+class Level(IntEnum):
+    LOW = 1
+
+
 Meters = NewType("Meters", float)
 Length = NewType("Length", Meters)
 
@@ -209,6 +213,11 @@ def test_hints_and_their_types(hint: Any, schema: str) -> None:
         (Nothing, "Held.x is Nothing, whose values are none"),
         (Literal["a", 1], "whose values are 'a', 1"),
         (Literal[True], "whose values are True"),
+        (
+            Literal[Level.LOW, None],
+            "Held.x is typing.Literal[<Level.LOW: 1>, None], and <Level.LOW: 1> would come back "
+            "as 1: annotate it as Level, or give Literal the values themselves.",
+        ),
         (
             Annotated[Decimal, (2, 10)],
             "Held.x is a Decimal of the digits (2, 10): write Annot",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from enum import Enum
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
@@ -12,7 +13,6 @@ from bucketstate.stateful.errors import MismatchError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from enum import Enum
 
 
 class EnumCodec(Codec):
@@ -54,6 +54,11 @@ class LiteralCodec(Codec):
 
     def check(self, value: Any) -> Any:
         return self._one(self._inner.check, value)
+
+    def dump(self, value: Any) -> Any:
+        if isinstance(value, Enum):
+            raise self.altered(value)
+        return self.check(value)
 
     def load(self, stored: Any) -> Any:
         return self._one(self._inner.load, stored)

@@ -158,6 +158,17 @@ def _codec_of_values(values: Any, hint: Any, where: str) -> Codec:
     )
 
 
+def _check_no_member(values: list[Any], hint: Any, where: str) -> None:
+    """DefinitionError for a literal of an enum's member, which would come back as its value."""
+    for value in values:
+        if isinstance(value, Enum):
+            kind = type(value).__name__
+            raise DefinitionError(
+                f"{where} is {_text(hint)}, and {value!r} would come back as {value.value!r}: "
+                f"annotate it as {kind}, or give Literal the values themselves."
+            )
+
+
 def _generic(
     hint: Any,
     origin: Any,
@@ -179,6 +190,7 @@ def _generic(
 
     if origin is Literal:
         values = [v for v in arguments if v is not None]
+        _check_no_member(values, hint, where)
         literal = LiteralCodec(values, _codec_of_values(values, hint, where))
         return literal if len(values) == len(arguments) else OptionalCodec(literal)
     if origin in (Union, types.UnionType) and types.NoneType in arguments and len(arguments) == 2:
