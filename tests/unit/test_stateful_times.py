@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta, timezone
+from datetime import UTC, datetime, time, timedelta, timezone
 from typing import Any
 from zoneinfo import ZoneInfo
 
@@ -348,6 +348,41 @@ def test_a_timer_needs_no_rounding(operator: Operator) -> None:
     running = Harness(fn, by="key", operator=operator, timeout="processing")
     running.run([{"key": "a"}])
     assert [t.at for t in running.timers("a")] == [MICROS[0] + timedelta(days=9000)]
+
+
+@dataclass
+class Daily:
+    at: time | None = None
+
+
+def daily(value: time) -> Any:
+    def fn(_key: Any, _rows: list[dict[str, Any]], state: State[Daily]) -> None:
+        state.value.at = value
+
+    return fn
+
+
+def told_daily(value: time) -> Any:
+    def fn(_key: Any, _rows: list[dict[str, Any]], _state: State[Taken]) -> Daily:
+        return Daily(value)
+
+    return fn
+
+
+@operators
+def test_a_time_of_day_in_a_region_is_refused(operator: Operator) -> None:
+    """Its text has no zone: what came back would be a time of another kind."""
+    at = time(8, tzinfo=BERLIN)
+    for way in (daily, told_daily):
+        with pytest.raises(WrongTypeError) as refusal:
+            Harness(way(at), by="key", operator=operator).run([{"key": "a"}])
+        assert "field at" in str(refusal.value)
+        assert "expected a time without a time zone, or with a fixed offset" in str(refusal.value)
+    for good in (time(8), time(8, tzinfo=UTC), time(8, tzinfo=timezone(timedelta(hours=-5)))):
+        running = Harness(daily(good), by="key", operator=operator)
+        running.run([{"key": "a"}])
+        assert running.state("a").at == good
+        assert running.state("a").at.utcoffset() == good.utcoffset()
 
 
 @dataclass

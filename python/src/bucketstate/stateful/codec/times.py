@@ -49,6 +49,14 @@ class TimeCodec(Codec):
     def check(self, value: Any) -> str:
         if not isinstance(value, time):
             raise self.mismatch(value)
+        if value.tzinfo is not None and value.utcoffset() is None:
+            # The text has no place for a region.
+            raise MismatchError(
+                "a time without a time zone, or with a fixed offset",
+                value,
+                advice="A region's offset is another one each season: keep a datetime, or the "
+                "time without its zone, as by value.replace(tzinfo=None).",
+            )
         return value.isoformat()
 
     def load(self, stored: Any) -> time:
