@@ -298,3 +298,18 @@ def test_readings_of_a_clock_are_in_the_time_zone_of_the_session(zone: str, at: 
     run = harness(step, timeout="event", time_zone=zone)
     run.run(ROWS)
     assert run.timeout("a") == at
+
+
+@pytest.mark.parametrize("whole", [True, False])
+def test_a_timeout_needs_no_rounding(whole: bool) -> None:
+    """Neither one time for all keys nor a column of them, as with one key in a call."""
+    at = pd.Timestamp("2024-01-01T12:00:00.001000007Z")
+
+    def step(keys: Keys[Record], _rows: pd.DataFrame) -> None:
+        keys.timeout_at(at if whole else pd.Series([at] * len(keys)))
+
+    run = harness(step, timeout="event")
+    run.run(ROWS)
+    assert run.timeout("a") == at.floor("ms")
+    run.watermark = at + pd.Timedelta(1, "ns")
+    assert run.watermark == at.floor("ms")

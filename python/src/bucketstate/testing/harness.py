@@ -10,9 +10,9 @@ import pyarrow as pa
 
 from bucketstate.notebook import MOST, table
 from bucketstate.stateful.codec.document import Clock
-from bucketstate.stateful.codec.instants import MICROS_PER_MILLI, MILLISECOND, Timer, local, millis
+from bucketstate.stateful.codec.instants import MICROS_PER_MILLI, MILLISECOND, Timer, local
 from bucketstate.stateful.codec.kept import NO_TIMEOUT
-from bucketstate.stateful.codec.times import DatetimeCodec
+from bucketstate.stateful.codec.times import moment
 from bucketstate.stateful.errors import (
     DefinitionError,
     MismatchError,
@@ -634,7 +634,7 @@ class Harness(Generic[S]):
 
     def _millis(self, at: datetime) -> int:
         try:
-            return millis(DatetimeCodec(self._zone).check(at))
+            return moment(at, self._zone)
         except MismatchError as e:
             raise StateUsageError(f"{e.found_text} is not a datetime.") from None
 

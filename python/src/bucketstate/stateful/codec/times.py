@@ -17,7 +17,7 @@ from pyspark.sql.types import (
 
 from bucketstate.optional import pandas as pd
 from bucketstate.stateful.codec.codecs import Codec
-from bucketstate.stateful.codec.instants import fixed
+from bucketstate.stateful.codec.instants import fixed, millis
 from bucketstate.stateful.errors import MismatchError
 
 if TYPE_CHECKING:
@@ -121,6 +121,16 @@ class DatetimeCodec(Codec):
             return fixed(value, self._zone)
         except OverflowError:
             return value
+
+
+def moment(when: Any, zone: tzinfo) -> int:
+    """A time that something is set for, in milliseconds since the epoch; MismatchError for others.
+
+    What is below a millisecond is cut, also of a time of pandas.
+    """
+    if isinstance(when, pd.Timestamp):
+        when = when.to_pydatetime(warn=False)
+    return millis(DatetimeCodec(zone).check(when))
 
 
 class LocalDatetimeCodec(Codec):

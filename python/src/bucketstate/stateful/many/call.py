@@ -10,9 +10,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from bucketstate.stateful.codec.instants import MICROS_PER_MILLI, MILLISECOND, local, millis
+from bucketstate.stateful.codec.instants import MICROS_PER_MILLI, MILLISECOND, local
 from bucketstate.stateful.codec.kept import NO_TIMEOUT
-from bucketstate.stateful.codec.times import DatetimeCodec
+from bucketstate.stateful.codec.times import moment
 from bucketstate.stateful.errors import (
     MismatchError,
     StateUsageError,
@@ -255,7 +255,7 @@ class ColumnsCall:
         """Milliseconds since the epoch, for each key."""
         if isinstance(when, datetime):
             try:
-                at = millis(DatetimeCodec(self._zone).check(when))
+                at = moment(when, self._zone)
             except MismatchError:
                 raise self._no_column(when, "timeout_at", "a datetime") from None
             return np.full(self.count, at, np.int64)

@@ -6,12 +6,11 @@ from datetime import datetime, timedelta, tzinfo
 from functools import partial
 from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar, cast
 
-from bucketstate.optional import pandas as pd
 from bucketstate.stateful.codec.document import Clock, StateCodec
-from bucketstate.stateful.codec.instants import MILLISECOND, Timer, local, millis
+from bucketstate.stateful.codec.instants import MILLISECOND, Timer, local
 from bucketstate.stateful.codec.kept import NO_TIMEOUT, Kept, order
 from bucketstate.stateful.codec.parts import MapState, holds
-from bucketstate.stateful.codec.times import DatetimeCodec
+from bucketstate.stateful.codec.times import moment
 from bucketstate.stateful.errors import (
     MigrationError,
     MismatchError,
@@ -345,11 +344,8 @@ class State(Generic[T]):
         return checked_watermark(self._slot.watermark, why)
 
     def _millis(self, when: Any, method: str) -> int:
-        if isinstance(when, pd.Timestamp):
-            # What is below a millisecond is cut anyway.
-            when = when.to_pydatetime(warn=False)
         try:
-            return millis(DatetimeCodec(self._zone).check(when))
+            return moment(when, self._zone)
         except MismatchError as e:
             raise StateUsageError(
                 f"{method}({when!r}) for {self._key!r}: {e.found_text} is not a datetime."
