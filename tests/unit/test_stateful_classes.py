@@ -266,6 +266,26 @@ class Alike:
 
 
 @dataclass
+class Louder:
+    kind: Literal["ONE"] = "ONE"
+
+
+@dataclass
+class AlikeButForCase:
+    either: First | Louder = field(default_factory=First)
+
+
+@dataclass
+class Tag:
+    n: int = 0
+
+
+@dataclass
+class Tagged:
+    either: Tag | First = field(default_factory=First)
+
+
+@dataclass
 class Plain:
     either: int | str = 0
 
@@ -288,6 +308,16 @@ class Keyed:
         (OfItself, "OfItself.twice has a default that is made of other fields"),
         (Unsaid, "Unsaid.n does not say what it holds: annotate it."),
         (Alike, "Alike.either is one of classes whose tags are one, one: they have to differ"),
+        (
+            AlikeButForCase,
+            "AlikeButForCase.either is one of classes whose tags are one, ONE: they have to differ "
+            "in more than case",
+        ),
+        (
+            Tagged,
+            "Tagged.either is one of classes whose tags are Tag, First: they have to differ in "
+            "more than case, and none may be 'tag'",
+        ),
         (Plain, "Plain.either is int | str, which has no place in a Spark schema"),
         (Keyed, "Keyed.by is dict[typing.Any, int]: a key must be a plain value"),
     ],

@@ -216,10 +216,12 @@ def _generic(
 
 def _union(classes: list[Any], where: str, zone: tzinfo, within: tuple[type, ...]) -> UnionCodec:
     tags = _tags(classes)
-    if len(set(tags)) < len(tags) or TAG in tags:
+    # They are names of fields in Spark, which does not mind their case.
+    if len({tag.lower() for tag in [TAG, *tags]}) <= len(tags):
         raise DefinitionError(
-            f"{where} is one of classes whose tags are {', '.join(tags)}: they have to differ, and "
-            f"none may be {TAG!r}. Rename one, or give each class a field of one Literal."
+            f"{where} is one of classes whose tags are {', '.join(tags)}: they have to differ in "
+            f"more than case, and none may be {TAG!r}. Rename one, or give each class a field of "
+            "one Literal."
         )
     found = {t: struct_of_record(c, zone, within) for t, c in zip(tags, classes, strict=True)}
     return UnionCodec(found)
