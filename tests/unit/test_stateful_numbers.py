@@ -16,7 +16,9 @@ import pyarrow as pa
 import pytest
 
 from bucketstate import stateful
-from bucketstate.stateful import State, WrongTypeError
+from bucketstate.stateful import Keys, MigrationError, State, WrongTypeError
+from bucketstate.stateful.codec.document import state_codec
+from bucketstate.stateful.many.documents import Documents
 from bucketstate.stateful.run.calls import Calls
 from bucketstate.stateful.run.operators import Operator
 from bucketstate.testing import Harness
@@ -247,3 +249,78 @@ def test_whole_numbers_put_out_as_floats_are_refused_where_they_are_not_exact(
             WrongTypeError, match=r"id is float -?9007.*, expected a whole number within 2\*\*53"
         ):
             run.run([*rows, {"key": "a", "id": beyond}])
+
+
+SINGLE = float(np.float32(0.1))
+FLOATS = [0.1, math.inf, -math.inf, 1e-50, -0.0]
+SINGLES = [SINGLE, math.inf, -math.inf, 0.0, -0.0]
+
+
+def single_ways(values: list[float]) -> dict[str, Any]:
+    """Functions that keep and put out numbers in a `float` of Spark's, on every way there is."""
+    dicts: Any = list[dict[str, Any]]
+
+    def typed(_key: Any, _rows: dicts, state: State[Any]) -> Iterator[dict[str, Any]]:
+        for value in values:
+            state.value.f, state.value.many = value, [value]
+            yield {"f": value, "many": [value]}
+
+    def framed(_key: Any, _rows: dicts, state: State[Any]) -> pd.DataFrame:
+        state.value.f, state.value.many = values[-1], values[-1:]
+        return pd.DataFrame({"f": values, "many": [[v] for v in values]})
+
+    def columns(keys: Keys[Any], _rows: pa.RecordBatch) -> pa.RecordBatch:
+        many = pa.array([values[-1:]] * len(keys), pa.list_(pa.float64()))
+        keys.update({"f": pa.array(values[-1:] * len(keys)), "many": many})
+        put = [pa.array(values), pa.array([[v] for v in values], pa.list_(pa.float64()))]
+        return pa.RecordBatch.from_arrays(put, ["f", "many"])
+
+    return {"typed": typed, "framed": framed, "columns": columns}
+
+
+def singles(way: str, values: list[float], operator: Operator) -> Harness[Any]:
+    kinds = "f float, many array<float>"
+    fn = stateful.define(single_ways(values)[way], state=kinds, output=kinds)
+    return Harness(fn, by="key", operator=operator)
+
+
+SINGLE_WAYS = pytest.mark.parametrize(
+    ("way", "operator"),
+    [(w, o) for w in ("typed", "framed") for o in OPERATORS] + [("columns", OPERATORS[0])],
+)
+
+
+@SINGLE_WAYS
+def test_a_float_of_spark_s_has_32_bits_on_every_way(way: str, operator: Operator) -> None:
+    running = singles(way, FLOATS, operator)
+    rows = running.run([{"key": "a"}])
+    assert repr([row["f"] for row in rows]) == repr(SINGLES)
+    assert repr([row["many"] for row in rows]) == repr([[v] for v in SINGLES])
+    kept = singles(way, [0.1], operator)
+    kept.run([{"key": "a"}])
+    assert (kept.state("a").f, kept.state("a").many) == (SINGLE, [SINGLE])
+
+
+@SINGLE_WAYS
+@pytest.mark.parametrize("big", [1e39, -1e300])
+def test_a_number_that_a_float_of_spark_s_has_not_is_refused(
+    way: str, operator: Operator, big: float
+) -> None:
+    with pytest.raises(WrongTypeError, match=r"a float of 32 bits|a float has 32 bits there"):
+        singles(way, [big], operator).run([{"key": "a"}])
+
+
+@pytest.mark.parametrize("keys", [1, 20])
+def test_a_stored_double_is_read_as_a_float_of_32_bits_or_refused(keys: int) -> None:
+    """Arrow reads the documents of many keys, and would make an infinity of a large one."""
+    before = Documents(state_codec("f double", UTC))
+    after = Documents(state_codec("f float", UTC))
+    for value in (0.1, 1e300):
+        columns = pa.StructArray.from_arrays([pa.array([value] * keys)], ["f"])
+        texts = before.write(columns, str)
+        if value == 0.1:
+            found = after.read(pa.array([1] * keys), texts, str)
+            assert found.field("f").to_pylist() == [SINGLE] * keys
+            continue
+        with pytest.raises(MigrationError, match=r"f holds float 1e\+300, expected a float of 32"):
+            after.read(pa.array([1] * keys), texts, str)

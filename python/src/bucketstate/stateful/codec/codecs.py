@@ -7,6 +7,7 @@ raise MismatchError for a value that does not fit.
 from __future__ import annotations
 
 import base64
+import struct
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
 from decimal import Decimal, InvalidOperation, localcontext
@@ -21,6 +22,7 @@ from pyspark.sql.types import (
     DataType,
     DecimalType,
     DoubleType,
+    FloatType,
     LongType,
     StringType,
 )
@@ -34,6 +36,7 @@ LEAST, MOST = -(1 << 63), (1 << 63) - 1
 """The bounds of whole numbers of 64 bits."""
 EXACT = 1 << 53
 """Whole numbers up to here are exact as floats; one that has become this float may be another."""
+_SINGLE = struct.Struct("<f")
 
 
 def missing(value: Any) -> bool:
@@ -170,12 +173,10 @@ class IntCodec(Codec):
 
 
 class FloatCodec(Codec):
+    spark: DataType = DoubleType()
     expected = "a float"
     kinds = "f"
-    exact = float
-
-    def __init__(self, spark: DataType | None = None) -> None:
-        self.spark = spark or DoubleType()
+    exact: type[Any] | None = float
 
     def check(self, value: Any) -> float:
         if type(value) is float:
@@ -189,6 +190,28 @@ class FloatCodec(Codec):
 
     def _fits(self, kind: pa.DataType) -> bool:
         return bool(pa.types.is_floating(kind))
+
+
+class SingleCodec(FloatCodec):
+    """Spark's `float`: a number with more digits than 32 bits hold becomes the nearest it has."""
+
+    spark = FloatType()
+    expected = "a float of 32 bits"
+    exact = None
+
+    @property
+    def column_kinds(self) -> str:
+        return ""
+
+    def check(self, value: Any) -> float:
+        try:
+            (single,) = _SINGLE.unpack(_SINGLE.pack(super().check(value)))
+        except OverflowError:
+            raise self.mismatch(value) from None
+        return float(single)
+
+    def _fits(self, kind: pa.DataType) -> bool:
+        return bool(pa.types.is_float32(kind))
 
 
 class BoolCodec(Codec):

@@ -40,6 +40,7 @@ from bucketstate.stateful.codec.codecs import (
     DecimalCodec,
     FloatCodec,
     IntCodec,
+    SingleCodec,
     StrCodec,
 )
 from bucketstate.stateful.codec.containers import DictCodec, ListCodec, OptionalCodec
@@ -110,8 +111,10 @@ def codec_of_type(spark: DataType, where: str, zone: tzinfo) -> Codec:
     match spark:
         case ByteType() | ShortType() | IntegerType() | LongType():
             return IntCodec(spark, _BITS[type(spark)])
-        case FloatType() | DoubleType():
-            return FloatCodec(spark)
+        case FloatType():
+            return SingleCodec()
+        case DoubleType():
+            return FloatCodec()
         case DecimalType():
             return DecimalCodec(spark.precision, spark.scale)
         case StringType():

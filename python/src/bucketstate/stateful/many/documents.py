@@ -176,6 +176,9 @@ class Documents:
             # What is missing is the default, and what is null is None.
             if array.null_count and (not field.codec.nullable or not self._defaults_to_null(field)):
                 return None
+            # A number that Spark's float has not; the documents with an infinity are not here.
+            if pa.types.is_float32(array.type) and pc.any(pc.is_inf(array)).as_py():
+                return None
         return pa.StructArray.from_arrays(arrays, fields=list(self.kind))
 
     def _defaults_to_null(self, field: Any) -> bool:

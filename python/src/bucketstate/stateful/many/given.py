@@ -15,11 +15,12 @@ from bucketstate.stateful.many.cells import Cells
 from bucketstate.stateful.many.tables import OTHER_ORDER, arrow_of, columns_of_table, counts_up
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
     from datetime import tzinfo
 
     from bucketstate.stateful.codec.structs import Field
 
+_LISTS = (pa.types.is_list, pa.types.is_large_list, pa.types.is_fixed_size_list)
 _SAME_KINDS = (
     pa.types.is_signed_integer,
     pa.types.is_floating,
@@ -30,7 +31,7 @@ _SAME_KINDS = (
     pa.types.is_timestamp,
     pa.types.is_duration,
     pa.types.is_decimal,
-    lambda t: pa.types.is_list(t) or pa.types.is_large_list(t) or pa.types.is_fixed_size_list(t),
+    lambda t: any(holds(t) for holds in _LISTS),
     pa.types.is_map,
     pa.types.is_struct,
 )
@@ -144,19 +145,26 @@ class Given:
         try:
             if pa.types.is_timestamp(kind) and kind.tz is not None and array.type.tz is None:
                 array = instants(array, self._zone)
-            return array.cast(kind)
+            made = array.cast(kind)
         except pa.ArrowException as e:
-            raise self._wrong(
-                f"has a value in the column {field.name} that does not fit into "
-                f"{field.codec.spark.simpleString()}: {e}"
-            ) from None
+            raise self._unfit(field, str(e)) from None
+        infinite = _how_many(pc.is_inf, made)
+        if infinite and infinite > _how_many(pc.is_inf, array):
+            raise self._unfit(field, "a float has 32 bits there")
+        return made
 
     def _without_nan(self, array: pa.Array) -> pa.Array:
-        if not self._as_pandas or not _has_nan(array):
+        if not self._as_pandas or not _how_many(pc.is_nan, array):
             return array
         if pa.types.is_floating(array.type):
             return pc.if_else(pc.is_nan(array), pa.scalar(None, array.type), array)
         return pa.array(array.to_pylist(), array.type, from_pandas=True)
+
+    def _unfit(self, field: Field, why: str) -> WrongTypeError:
+        return self._wrong(
+            f"has a value in the column {field.name} that does not fit into "
+            f"{field.codec.spark.simpleString()}: {why}"
+        )
 
     def _wrong(self, why: str) -> WrongTypeError:
         return WrongTypeError(
@@ -164,15 +172,17 @@ class Given:
         )
 
 
-def _has_nan(array: pa.Array) -> bool:
-    """Whether there is one, also within lists, structs and maps."""
+def _how_many(are: Callable[[pa.Array], pa.Array], array: pa.Array) -> int:
+    """How many floats are so, also within lists, structs and maps."""
     if pa.types.is_floating(array.type):
-        return bool(pc.any(pc.is_nan(array)).as_py())
+        return pc.sum(are(array)).as_py() or 0
     if pa.types.is_map(array.type):
-        return _has_nan(array.items)
-    if pa.types.is_list(array.type) or pa.types.is_large_list(array.type):
-        return _has_nan(array.values)
-    return pa.types.is_struct(array.type) and any(map(_has_nan, array.flatten()))
+        return _how_many(are, array.items)
+    if any(holds(array.type) for holds in _LISTS):
+        return _how_many(are, array.values)
+    if pa.types.is_struct(array.type):
+        return sum(_how_many(are, field) for field in array.flatten())
+    return 0
 
 
 def instants(readings: pa.Array, zone: tzinfo) -> pa.Array:
