@@ -62,7 +62,8 @@ class StateUsageError(StatefulError, RuntimeError):
 class RenamedFieldWarning(UserWarning):
     """Stored states have a field that their class has not, and the class has a new one.
 
-    Warned of when such a state is read: a field that was renamed loses what was stored in it.
+    Warned of when such a state is read, also for a class within it: a field that was renamed loses
+    what was stored in it.
 
     What to do: add a migration that moves it with `stateful.state`; raise the version alone, if one
     was removed and another added.

@@ -26,6 +26,7 @@ from bucketstate.stateful.codec.hints import (
     hints_of_record,
 )
 from bucketstate.stateful.codec.json_text import decode, encode
+from bucketstate.stateful.codec.noticed import NOTICED
 from bucketstate.stateful.codec.parts import TTL, Held, ListState, MapState, Ttl, ValueState
 from bucketstate.stateful.codec.raw_bytes import BYTES, Places
 from bucketstate.stateful.codec.structs import Field, StructCodec
@@ -44,6 +45,7 @@ if TYPE_CHECKING:
     from datetime import tzinfo
 
     from bucketstate.stateful.codec.codecs import Codec
+    from bucketstate.stateful.codec.noticed import Renamed
     from bucketstate.stateful.codec.parts import Part
 
 
@@ -158,7 +160,15 @@ class PartCodec:
         return _text(self._value.dump(value))
 
     def decode(self, text: str) -> Any:
-        return self._value.load(decode(text))
+        value = self._value.load(decode(text))
+        if NOTICED.older:
+            for renamed in NOTICED.take():
+                _warn(
+                    renamed,
+                    "no migration gets the values of a part that is a variable of its own, so "
+                    "give the field its old name. If not, there is nothing to do.",
+                )
+        return value
 
     def check_key(self, key: Any) -> None:
         """MismatchError for a key that `encode_key` would refuse."""
@@ -204,6 +214,7 @@ class StateCodec:
         """The name of a part that needs a watermark, if there is one."""
         self._struct = struct
         self._names = frozenset(struct.names) | parts.keys()
+        self._order = (*struct.names, *parts)
         of_parts = [
             (f"{name}.{step}", codec)
             for name, part in parts.items()
@@ -290,24 +301,35 @@ class StateCodec:
         self, text: str, version: int, clock: Clock, beside: Mapping[str, Part] | None = None
     ) -> Any:
         """The stored value in today's class; MismatchError or UnreadableError without a way."""
+        if NOTICED.older:
+            # A reading that failed has left it.
+            NOTICED.take()
         document = decode(text)
         marked = document.pop(BYTES, ())
-        if not self.evolution.changes(version) and (marked or self._places.bytes):
+        today = version == self.evolution.version
+        if (marked or self._places.bytes) and not self.evolution.changes(version):
             self._places.check(document, marked, () if beside is None else beside.keys())
-        if version != self.evolution.version:
+        if not today:
             document = self._migrated(document, version)
-        elif document.keys() != self._names:
-            self._check_renamed(document, beside)
+        names = self._order if beside is None else self._struct.names
+        if tuple(document) != names:
+            NOTICED.names(self.name, document, names)
         arguments = self._struct.arguments(document)
-        if beside is not None:
-            return self._struct.make(**arguments, **beside)
-        for name, part in self.parts.items():
-            try:
-                arguments[name] = part.load(document.get(name, []), clock)
-            except MismatchError as e:
-                raise e.under(name) from None
-            arguments[name]._field = name
-        return self._struct.make(**arguments)
+        if beside is None:
+            for name, part in self.parts.items():
+                try:
+                    arguments[name] = part.load(document.get(name, []), clock)
+                except MismatchError as e:
+                    raise e.under(name) from None
+                arguments[name]._field = name
+        else:
+            arguments |= beside
+        value = self._struct.make(**arguments)
+        if NOTICED.older:
+            for renamed in NOTICED.take():
+                if today:
+                    self._warn(renamed)
+        return value
 
     def unreadable(
         self, key: Any, version: int, e: MismatchError | UnreadableError
@@ -333,24 +355,13 @@ class StateCodec:
             + (e.advice or "Convert it in the function, or change the field's type.")
         )
 
-    def _check_renamed(self, document: dict[str, Any], beside: Mapping[str, Part] | None) -> None:
-        """Warns where a field went and another came.
-
-        What is stored of a field that was renamed is lost when the state is next written.
-        """
-        here = self._names if beside is None else set(self._struct.names)
-        gone, new = document.keys() - self._names, here - document.keys()
-        if gone and new:
-            name = self.name
-            version = self.evolution.version
-            warnings.warn(
-                f"{name} has no field {_listed(gone)}, which stored states have, and new is "
-                f"{_listed(new)}. If that is a new name, the values are lost: use "
-                f"@stateful.state(version={version + 1}, migrations={{{version}: ...}}) to take "
-                "them over. If not, raise the version alone.",
-                RenamedFieldWarning,
-                stacklevel=2,
-            )
+    def _warn(self, renamed: Renamed) -> None:
+        version = self.evolution.version
+        _warn(
+            renamed,
+            f"use @stateful.state(version={version + 1}, migrations={{{version}: ...}}) on "
+            f"{self.name} to take them over. If not, raise the version alone.",
+        )
 
     def _migrated(self, document: dict[str, Any], version: int) -> dict[str, Any]:
         if version > self.evolution.version:
@@ -385,8 +396,17 @@ def _text(value: Any) -> str:
     return made
 
 
-def _listed(names: Iterable[str]) -> str:
-    return ", ".join(sorted(names))
+def _warn(renamed: Renamed, advice: str) -> None:
+    """Warns that a field went and another came.
+
+    What is stored of a field that was renamed is lost when the state is next written.
+    """
+    warnings.warn(
+        f"{renamed.owner} has no field {renamed.gone}, which stored states have, and new is "
+        f"{renamed.new}. If that is a new name, the values are lost: {advice}",
+        RenamedFieldWarning,
+        stacklevel=2,
+    )
 
 
 def _canonical(key: Any) -> Any:

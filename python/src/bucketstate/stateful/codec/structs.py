@@ -12,6 +12,7 @@ from pyspark.sql.types import DataType, StructField, StructType
 
 from bucketstate.stateful.codec.classes import fields_of, names_of, refusal, validates
 from bucketstate.stateful.codec.codecs import LEAST, MOST, Codec
+from bucketstate.stateful.codec.noticed import NOTICED
 from bucketstate.stateful.errors import (
     NOTHING,
     DefinitionError,
@@ -129,7 +130,11 @@ class StructCodec(Codec):
         return made
 
     def load(self, stored: Any) -> Any:
-        return self.make(**self.arguments(stored))
+        arguments = self.arguments(stored)
+        # The numbers alone tell whether the names are today's: what was read has known ones.
+        if not len(stored) == len(arguments) == len(self.names):
+            NOTICED.names(self.cls.__name__, stored, self.names)
+        return self.make(**arguments)
 
     def cell(self, value: Any) -> Any:
         given = value.asDict() if hasattr(value, "asDict") else value
