@@ -1,12 +1,15 @@
-"""Fields that seem renamed are warned of, wherever in the state they are."""
+"""What an older class wrote: renamed fields are warned of, and reading alone rewrites nothing."""
 
 from __future__ import annotations
 
 import json
 import warnings
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from datetime import UTC
+from datetime import UTC, timedelta
+from decimal import Decimal
 from typing import Any, NamedTuple
+from uuid import UUID, uuid4
 
 import pytest
 
@@ -19,6 +22,7 @@ from bucketstate.stateful import (
     ValueState,
 )
 from bucketstate.stateful.codec.document import Clock, state_codec
+from bucketstate.stateful.codec.kept import NO_TIMEOUT, Kept
 from bucketstate.stateful.errors import MismatchError
 from bucketstate.testing import Harness
 
@@ -184,3 +188,149 @@ def test_values_of_parts(part: str, operator: Any) -> None:
     (message,) = {str(w.message) for w in told}
     assert message.startswith("After has no field amount, which stored states have, and new is eu")
     assert advice[operator] in message
+
+
+@dataclass
+class Wide:
+    n: float = 0.0
+    price: Decimal = Decimal(0)
+    many: list[float] = field(default_factory=list)
+
+
+@dataclass
+class Two:
+    a: int = 0
+    b: int = 0
+
+
+@dataclass
+class One:
+    a: int = 0
+
+
+@dataclass
+class Raw:
+    raw: list[bytes] = field(default_factory=list)
+
+
+@dataclass
+class Fresh:
+    n: int = 0
+    id: UUID = field(default_factory=uuid4)
+
+
+@dataclass
+class Seen:
+    n: int = 0
+    m: int = 0
+    seen: ListState[int] = stateful.list_state(ttl=timedelta(hours=1))
+
+
+OLDER: list[tuple[type[Any], str]] = [
+    (Two, '{"a":3,"b":0,"gone":"x"}'),
+    (Two, '{"a":3}'),
+    (Two, '{"b":0,"a":3}'),
+    (Shop, '{"prices":[{"euros":2.0,"name":"x","gone":1}]}'),
+    (Shop, '{"prices":[{"euros":2.0}]}'),
+    (Wide, '{"n":3,"price":"0","many":[]}'),
+    (Wide, '{"n":3.0,"price":3,"many":[]}'),
+    (Wide, '{"n":3.0,"price":"0","many":[1,2.0]}'),
+    (Raw, '{"raw":[]}'),
+    (Fresh, '{"n":3}'),
+    (Meant, '{"prices":[{"euros":2.0}]}'),
+]
+
+
+class Slot:
+    """The state of one key as an older class wrote it; `written` is what a call leaves behind."""
+
+    now = 5
+    watermark = None
+
+    def __init__(self, text: str) -> None:
+        self.kept = Kept(1, NO_TIMEOUT, (), text)
+        self.written: list[Kept] = []
+
+    def parts(self, _errors: Any) -> None:
+        return None
+
+    def write(self, kept: Kept) -> None:
+        self.written.append(kept)
+
+
+def after(cls: Any, text: str, step: Callable[[State[Any]], Any]) -> list[Kept]:
+    slot = Slot(text)
+    state: State[Any] = State(state_codec(cls, UTC), slot, "a", None, UTC)
+    step(state)
+    state.finish()
+    return slot.written
+
+
+@pytest.mark.parametrize(("cls", "text"), OLDER)
+def test_what_is_only_read_is_not_written(cls: Any, text: str) -> None:
+    assert after(cls, text, lambda state: state.value) == []
+
+
+@pytest.mark.parametrize(("cls", "text"), OLDER)
+def test_what_is_changed_or_given_is_written_as_the_class_is_now(cls: Any, text: str) -> None:
+    def change(state: State[Any]) -> None:
+        name = next(iter(cls.__dataclass_fields__))
+        made = {"a": 7, "n": 7, "prices": [Price(7.0)], "raw": [b"x"]}
+        setattr(state.value, name, type(getattr(state.value, name))(made[name]))
+
+    def give(state: State[Any]) -> None:
+        state.update(state.value)
+
+    codec = state_codec(cls, UTC)
+    for step in (change, give):
+        (kept,) = after(cls, text, step)
+        assert kept.text is not None
+        _, older = codec.read(kept.text, kept.version, NO_CLOCK)
+        assert not older
+
+
+def test_digits_that_a_float_of_spark_s_has_not_stay_until_the_state_changes() -> None:
+    assert after("f float", '{"f":0.1}', lambda state: state.value) == []
+    (kept,) = after("f float", '{"f":0.1}', lambda state: state.update(state.value))
+    assert kept.text == '{"f":0.10000000149011612}'
+    assert after("f float", kept.text, lambda state: state.value) == []
+
+
+def test_a_new_default_made_by_chance_is_kept_where_it_is_given() -> None:
+    seen = []
+    for _ in range(2):
+        assert after(Fresh, '{"n":3}', lambda state: seen.append(state.value.id)) == []
+    assert seen[0] != seen[1]
+    (kept,) = after(Fresh, '{"n":3}', lambda state: state.update(state.value))
+    assert kept.text is not None
+    assert after(Fresh, kept.text, lambda state: seen.append(state.value.id)) == []
+    assert f'{{"n":3,"id":"{seen[2]}"}}' == kept.text
+
+
+@pytest.mark.filterwarnings("ignore::bucketstate.stateful.RenamedFieldWarning")
+def test_what_has_expired_leaves_the_document_of_an_older_class() -> None:
+    later = 10**15
+    seen = [{"value": 1, "expires": 1}, {"value": 2, "expires": later}]
+    text = json.dumps({"n": 1, "gone": 2, "seen": seen[1:]}, separators=(",", ":"))
+    assert after(Seen, text, lambda state: state.value) == []
+    (kept,) = after(Seen, json.dumps({"n": 1, "seen": seen}), lambda state: state.value)
+    assert kept.text == f'{{"n":1,"m":0,"seen":[{{"value":2,"expires":{later}}}]}}'
+
+
+@pytest.mark.parametrize("operator", OPERATORS)
+def test_what_has_no_field_any_more_stays_until_the_state_changes(operator: Any) -> None:
+    def write(_key: Any, rows: list[dict[str, Any]], state: State[Two]) -> None:
+        state.value.a += len(rows)
+
+    def read(_key: Any, _rows: list[dict[str, Any]], state: State[One]) -> None:
+        assert state.value.a == 1
+
+    def add(_key: Any, rows: list[dict[str, Any]], state: State[One]) -> None:
+        state.value.a += len(rows)
+
+    running: Any = Harness(stateful.define(write), by="key", operator=operator)
+    running.run(ROW)
+    for fn, text in ((read, '{"a":1,"b":0}'), (add, '{"a":2}')):
+        running = running.restarted(stateful.define(fn))
+        running.run(ROW)
+        assert [kept.text for kept in running._stored.kept().values()] == [text]

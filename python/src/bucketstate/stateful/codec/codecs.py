@@ -1,7 +1,7 @@
 """How one scalar value crosses the borders: into output rows, into stored state, out of pandas.
 
-A codec is immutable, picklable and free of side effects, so one may serve many threads. Its methods
-raise MismatchError for a value that does not fit.
+A codec is immutable and picklable, and has no side effect but what `noticed` keeps by thread, so
+one may serve many threads. Its methods raise MismatchError for a value that does not fit.
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ from pyspark.sql.types import (
 )
 
 from bucketstate.optional import pandas as pd
+from bucketstate.stateful.codec.noticed import NOTICED
 from bucketstate.stateful.errors import MismatchError
 
 LONG = 64
@@ -188,6 +189,13 @@ class FloatCodec(Codec):
         except OverflowError:
             raise self.mismatch(value) from None
 
+    def load(self, stored: Any) -> float:
+        found = self.check(stored)
+        # A whole number became a float, or digits went that 32 bits have not.
+        if found is not stored and (type(stored) is not float or found != stored):
+            NOTICED.older = True
+        return found
+
     def _fits(self, kind: pa.DataType) -> bool:
         return bool(pa.types.is_floating(kind))
 
@@ -291,6 +299,8 @@ class DecimalCodec(Codec):
     def load(self, stored: Any) -> Decimal:
         if not isinstance(stored, str | int) or isinstance(stored, bool):
             raise self.mismatch(stored)
+        if not isinstance(stored, str):
+            NOTICED.older = True
         try:
             return self._fitting(Decimal(stored))
         except InvalidOperation:

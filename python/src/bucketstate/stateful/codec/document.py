@@ -301,14 +301,26 @@ class StateCodec:
         self, text: str, version: int, clock: Clock, beside: Mapping[str, Part] | None = None
     ) -> Any:
         """The stored value in today's class; MismatchError or UnreadableError without a way."""
+        return self.read(text, version, clock, beside)[0]
+
+    def read(
+        self, text: str, version: int, clock: Clock, beside: Mapping[str, Part] | None = None
+    ) -> tuple[Any, bool]:
+        """What `load` gives, and whether `dump` would write it otherwise as the class has changed.
+
+        Where something has expired, the state itself is another one.
+        """
         if NOTICED.older:
             # A reading that failed has left it.
             NOTICED.take()
         document = decode(text)
         marked = document.pop(BYTES, ())
         today = version == self.evolution.version
-        if (marked or self._places.bytes) and not self.evolution.changes(version):
-            self._places.check(document, marked, () if beside is None else beside.keys())
+        older = not today and self.evolution.changes(version)
+        if marked or self._places.bytes:
+            if not older:
+                self._places.check(document, marked, () if beside is None else beside.keys())
+            older = older or marked != self._places.bytes
         if not today:
             document = self._migrated(document, version)
         names = self._order if beside is None else self._struct.names
@@ -326,10 +338,11 @@ class StateCodec:
             arguments |= beside
         value = self._struct.make(**arguments)
         if NOTICED.older:
+            older = True
             for renamed in NOTICED.take():
                 if today:
                     self._warn(renamed)
-        return value
+        return value, older and (beside is not None or not self._expired(document, arguments))
 
     def unreadable(
         self, key: Any, version: int, e: MismatchError | UnreadableError
@@ -353,6 +366,12 @@ class StateCodec:
             f"The state of {key!r}: {e.place} of {self.name} is {e.found_text}, expected "
             f"{e.expected}. "
             + (e.advice or "Convert it in the function, or change the field's type.")
+        )
+
+    def _expired(self, document: dict[str, Any], parts: dict[str, Any]) -> bool:
+        """Whether a part in the document has values that are not among what was read of it."""
+        return any(
+            len(p._items(parts[n])) < len(document.get(n, ())) for n, p in self.parts.items()
         )
 
     def _warn(self, renamed: Renamed) -> None:

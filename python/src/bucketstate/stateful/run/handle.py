@@ -374,15 +374,12 @@ class State(Generic[T]):
         version, text = self._kept.version, self._kept.text
         assert text is not None
         try:
-            value = self._codec.load(text, version, self._clock(), self._parts())
+            value, older = self._codec.read(text, version, self._clock(), self._parts())
         except MismatchError as e:
             raise self.unreadable(e) from e.cause
         except UnreadableError as e:
             raise self.unreadable(e) from e
-        evolution = self._codec.evolution
-        if version != evolution.version and evolution.changes(version):
-            text = self._dump(value)
-        return value, text
+        return value, self._dump(value) if older else text
 
     def _new(self) -> tuple[Any, str]:
         try:
