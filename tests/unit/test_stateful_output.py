@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
+from types import CellType, FunctionType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -313,15 +314,18 @@ def test_chunks_come_one_by_one_or_joined() -> None:
     assert seen == [[0, 1, 2, 3, 4], [[0, 1], [2, 3], [4]], [2, 2, 1]]
 
 
-WRAP = "wrap_grouped_map_pandas_udf_with_state"
+def handing_over(fn: Any) -> Any:
+    """The function in which Spark's worker calls ours; since 4.3 it lies within another one."""
+    if wrap := vars(worker).get("wrap_grouped_map_pandas_udf_with_state"):
+        return wrap(fn, StructType(), {})
+    within: Any = vars(worker)["read_udfs"].__code__.co_consts
+    code = next(c for c in within if getattr(c, "co_name", None) == "apply_udf_to_group")
+    known = {"f": fn, "pd": pd}
+    cells = tuple(CellType(known.get(name)) for name in code.co_freevars)
+    return FunctionType(code, vars(worker), closure=cells)
 
 
-@pytest.mark.skipif(
-    not hasattr(worker, WRAP),
-    reason="from Spark 4.3 on its worker hands over the frames, and there is nothing before them",
-)
 def test_columns_are_taken_from_before_sparks_own_join() -> None:
-    """Through the very function that Spark's worker wraps ours in."""
     taken: list[Any] = []
 
     def fn(_key: Any, chunks: Any, _state: Any) -> Any:
@@ -332,9 +336,7 @@ def test_columns_are_taken_from_before_sparks_own_join() -> None:
         hasTimedOut = False  # noqa: N815 (Spark's name)
 
     series: list[Any] = [pd.Series(["a", "a"], name="key"), pd.Series([1, 2], name="value")]
-    wrap: Any = vars(worker)[WRAP]
-    wrapped = wrap(fn, StructType(), {})
-    wrapped([series[0]], iter([series]), NotTimedOut())
+    handing_over(fn)([series[0]], iter([series]), NotTimedOut())
     assert [list(c) for c in taken] == [["key", "value"]]
     assert taken[0]["value"] is series[1]
     pd.testing.assert_frame_equal(pd.DataFrame(taken[0]), pd.concat(series, axis=1))
