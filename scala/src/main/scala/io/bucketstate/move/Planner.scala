@@ -451,7 +451,18 @@ private[move] final class Planner(
 
   private def shaped(rows: DataFrame): (Long, RowShape) = {
     val operator = chosen(source.operators)
+    if (source.offset.recordsNoNulls) tellOfNulls(operator)
     (operator.id, FrameColumns.of(rows.schema, operator))
+  }
+
+  private def tellOfNulls(operator: SourceOperator): Unit = {
+    val values = UpsertRules.familyOf(operator).valueSchema
+    val columns = if (PlaceRules.TransformWithState(operator.name)) "the key" else "this state"
+    val refused = UpsertRules.number(operator.name, values).fold("nowhere")(n => s"in '$n' alone")
+    warn(
+      s"The query began with Spark 4.3 or newer, which does not record what columns of $columns take no null: there a null in " +
+        s"the rows is refused $refused."
+    )
   }
 
   /** Whose keys are asked about. */

@@ -9,7 +9,7 @@ import org.apache.spark.sql.types.StructType
 import io.bucketstate.error.InvalidException
 import io.bucketstate.move.place.Placer
 import io.bucketstate.move.read.{OwnFamily, OwnKeys, SourceFamily}
-import io.bucketstate.move.upsert.{Nulls, Replacing, RowShape}
+import io.bucketstate.move.upsert.{Nulls, Replacing, RowShape, UpsertRules}
 import io.bucketstate.move.write.Place.Moved
 import io.bucketstate.move.write.RecordMaker
 import io.bucketstate.record.{FamilySpec, Record}
@@ -29,6 +29,8 @@ private[move] final class UpsertReader(
 ) extends EndsOnce[Moved] {
   private[this] val target = new UpsertTarget(work, shape)
   private[this] val family = target.family
+  private[this] val valueSchema =
+    UpsertRules.takingNulls(work.store.operatorName, family.valueSchema)
   private[this] val toKey = UnsafeProjection.create(shape.keys)
   private[this] val toValue = UnsafeProjection.create(shape.values)
   private[this] val places = new Placer(family.deciding, family.keySchema, work.targets)
@@ -48,7 +50,7 @@ private[move] final class UpsertReader(
     shape.refused
       .collectFirst { case (condition, why) if condition.eval(row) == true => why }
       .orElse(missing(key, family.keySchema, "key"))
-      .orElse(missing(value, family.valueSchema, "value"))
+      .orElse(missing(value, valueSchema, "value"))
       .foreach { why =>
         throw new InvalidException(
           s"The rows that were given for ${work.name} have one whose key is ${target.shown(key)}: $why",

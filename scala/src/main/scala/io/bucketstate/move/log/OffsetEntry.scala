@@ -17,6 +17,12 @@ private[bucketstate] final case class OffsetEntry(batch: Long, text: LogText) {
   /** Partitions of stateful operators; None where the query recorded none. */
   def partitions: Option[Int] = settings.get(OffsetEntry.Partitions).flatMap(_.toIntOption)
 
+  /**
+   * Whether Spark has recorded of each column of a state that it may be null. It does so since 4.3, for queries that begin
+   * with it, but for the values of state variables.
+   */
+  def recordsNoNulls: Boolean = settings.get(OffsetEntry.AlwaysNullable).contains("true")
+
   def watermarkMs: Long = text.document.path("batchWatermarkMs").asLong(0L)
 
   def plannedMs: Long = text.document.path("batchTimestampMs").asLong(0L)
@@ -52,4 +58,5 @@ private[bucketstate] final case class OffsetEntry(batch: Long, text: LogText) {
 
 private[bucketstate] object OffsetEntry {
   val Partitions = "spark.sql.shuffle.partitions"
+  val AlwaysNullable = "spark.sql.streaming.statefulOperator.alwaysNullableOutput.enabled"
 }

@@ -1,6 +1,6 @@
 package io.bucketstate.move.upsert
 
-import org.apache.spark.sql.types.{IntegerType, LongType, StringType, StructType}
+import org.apache.spark.sql.types.{IntegerType, LongType, StringType, StructField, StructType}
 
 import io.bucketstate.error.InvalidException
 import io.bucketstate.move.place.PlaceRules
@@ -13,6 +13,8 @@ private[move] object UpsertRules {
   val NoTimeout = -1L
 
   private val Grouped = Set("flatMapGroupsWithState", "applyInPandasWithState")
+  private val Aggregation = "stateStoreSave"
+  private val WithinWatermark = "dedupeWithinWatermark"
 
   /** What `bucketstate.stateful` keeps of a key: see its module `codec.kept`. */
   private val Document =
@@ -25,6 +27,26 @@ private[move] object UpsertRules {
     schema.fields
       .map(f => f.name -> f.dataType)
       .sameElements(Document.fields.map(f => f.name -> f.dataType))
+
+  /** The column of a value that Spark's operator reads as a number, and of which a null would be 0; None without one. */
+  def number(operator: String, value: StructType): Option[String] = {
+    val name = operator match {
+      case Aggregation             => Some("count")
+      case WithinWatermark         => Some("expiresAtMicros")
+      case other if Grouped(other) => Some(TimeoutTimestamp)
+      case _                       => None
+    }
+    name.filter(n => value.fields.exists(isNumber(_, n)))
+  }
+
+  /** The schema of a value as it takes nulls. What is recorded since Spark 4.3 takes them everywhere, the number too. */
+  def takingNulls(operator: String, value: StructType): StructType =
+    number(operator, value).fold(value) { name =>
+      StructType(value.fields.map(f => if (isNumber(f, name)) f.copy(nullable = false) else f))
+    }
+
+  private def isNumber(field: StructField, name: String): Boolean =
+    field.name == name && field.dataType == LongType
 
   /** The state of a group within a value, where the operator keeps one. */
   def groupState(operator: SourceOperator, value: StructType): Option[StructType] =
@@ -40,7 +62,7 @@ private[move] object UpsertRules {
   def familyOf(operator: SourceOperator): SourceFamily = {
     def only = operator.stores.head.families.head
     operator.name match {
-      case "stateStoreSave" | "dedupe" | "dedupeWithinWatermark"                     => only
+      case Aggregation | "dedupe" | WithinWatermark                                  => only
       case name if Grouped(name) && groupState(operator, only.valueSchema).isDefined => only
       case name if PlaceRules.TransformWithState(name) && keepsOneValue(operator)    => only
       case PlaceRules.Join                                                           =>
