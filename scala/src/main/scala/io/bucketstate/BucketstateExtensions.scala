@@ -2,7 +2,7 @@ package io.bucketstate
 
 import org.apache.spark.sql.SparkSessionExtensions
 
-import io.bucketstate.move.RewriteOnStart
+import io.bucketstate.move.{KeyOrderOnStart, RewriteOnStart}
 import io.bucketstate.spark.BuiltForSparkRule
 import io.bucketstate.spark.many.ManyKeysRule
 import io.bucketstate.spark.plan.{RepartitionRule, TransformWithStateRule}
@@ -18,7 +18,8 @@ import io.bucketstate.sql.PathRule
  * nothing else; every other plan stays as it is. A function of the package that takes many keys gets an operator that
  * gives it many, with every provider; without the extension it runs on Spark's, one key at a time. Spark's offline
  * repartition, which does not know this provider, is refused without a trace in the checkpoint. Where the setting
- * `partitions` says so, a checkpoint gets the session's number of partitions before its query starts. SQL may name the path of a
+ * `partitions` says so, a checkpoint gets the session's number of partitions before its query starts. A deduplication that would
+ * not find the keys of its checkpoint, as it began with Spark 4.3 and this one is older, does not start. SQL may name the path of a
  * checkpoint where it names a table (see [[BucketstateSource]]). On a Spark of another minor version than the jar's, queries end
  * with an error that says so.
  */
@@ -31,6 +32,7 @@ final class BucketstateExtensions extends (SparkSessionExtensions => Unit) {
     // Among the hints, because these are resolved before sources are.
     extensions.injectHintResolutionRule(new RepartitionRule(_, provider))
     extensions.injectHintResolutionRule(_ => new PathRule(BucketstateSource.Format))
+    extensions.injectCheckRule(new KeyOrderOnStart(_, provider))
     extensions.injectCheckRule(new RewriteOnStart(_, provider))
   }
 }

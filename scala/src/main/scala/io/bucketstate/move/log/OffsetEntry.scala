@@ -23,6 +23,9 @@ private[bucketstate] final case class OffsetEntry(batch: Long, text: LogText) {
    */
   def recordsNoNulls: Boolean = settings.get(OffsetEntry.AlwaysNullable).contains("true")
 
+  /** Whether a key of `dropDuplicates` has its columns as they were given. It has since Spark 4.3, in queries that begin with it. */
+  def ordersKeysAsGiven: Boolean = settings.get(OffsetEntry.KeysAsGiven).contains("true")
+
   def watermarkMs: Long = text.document.path("batchWatermarkMs").asLong(0L)
 
   def plannedMs: Long = text.document.path("batchTimestampMs").asLong(0L)
@@ -58,5 +61,6 @@ private[bucketstate] final case class OffsetEntry(batch: Long, text: LogText) {
 
 private[bucketstate] object OffsetEntry {
   val Partitions = "spark.sql.shuffle.partitions"
+  val KeysAsGiven = "spark.sql.dropDuplicates.deterministicKeyOrder.enabled"
   val AlwaysNullable = "spark.sql.streaming.statefulOperator.alwaysNullableOutput.enabled"
 }
