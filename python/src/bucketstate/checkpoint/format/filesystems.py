@@ -174,7 +174,7 @@ def _by_fsspec(uri: str, scheme: str) -> tuple[fs.FileSystem, str]:
         if "Protocol not known" not in str(error):
             raise
         raise InvalidArgumentError(
-            f"{shown}: there is no file system called {scheme!r}, not of pyarrow and not of fsspec. "
-            "Correct the URI, or install the package that has it."
+            f"{shown}: there is no file system called {scheme!r}, not of pyarrow and not of "
+            "fsspec. Correct the URI, or install the package that has it."
         ) from None
     return _as_arrow(found), inside
