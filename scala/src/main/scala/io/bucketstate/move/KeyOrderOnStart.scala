@@ -1,6 +1,5 @@
 package io.bucketstate.move
 
-import org.apache.hadoop.fs.Path
 import org.apache.spark.SPARK_VERSION
 import org.apache.spark.sql.SparkSession
 import org.apache.spark.sql.catalyst.plans.logical.{
@@ -9,12 +8,10 @@ import org.apache.spark.sql.catalyst.plans.logical.{
   LogicalPlan
 }
 import org.apache.spark.sql.catalyst.streaming.WriteToStream
-import org.apache.spark.sql.execution.streaming.state.SparkSessions
-import org.apache.spark.sql.internal.SQLConf
 
 import io.bucketstate.error.InvalidException
 import io.bucketstate.move.log.{QueryFolder, QueryLogs}
-import io.bucketstate.move.read.{Provider, SourceQuery}
+import io.bucketstate.move.read.SourceQuery
 import io.bucketstate.spark.BuiltForSpark
 
 /**
@@ -31,29 +28,21 @@ private[bucketstate] final class KeyOrderOnStart(session: SparkSession, provider
   import KeyOrderOnStart._
 
   override def apply(plan: LogicalPlan): Unit = plan match {
-    case write: WriteToStream if !KeyOrder.IsAsGiven && isOurs =>
+    case write: WriteToStream if !KeyOrder.IsAsGiven && StartedQuery.isOf(session, provider) =>
       val keys = keysOf(write.inputQuery)
       if (keys.exists(_.size >= Reordered)) {
         // What is asked next is private to Spark, and another minor version may not have it.
         BuiltForSpark.require(SPARK_VERSION)
-        val path = new Path(write.resolvedCheckpointLocation)
-        val hadoop = SparkSessions.hadoopConf(session)
-        val folder = new QueryFolder(path, hadoop, Publishing.objectStores(session))
-        try requireOrder(folder, keys)
-        finally folder.close()
+        StartedQuery.inFolder(session, write)(requireOrder(_, keys))
       }
     case _ => ()
   }
-
-  private def isOurs: Boolean =
-    session.conf.getOption(SQLConf.STATE_STORE_PROVIDER_CLASS.key).contains(provider)
 
   private def requireOrder(folder: QueryFolder, keys: Seq[Seq[String]]): Unit = {
     val logs = new QueryLogs(folder)
     for {
       last <- logs.commits.lastOption.filter(logs.offsets.contains).map(logs.offset).toSeq
-      if last.ordersKeysAsGiven &&
-        last.settings.get(Provider.Setting).contains(Provider.Ours.className)
+      if last.ordersKeysAsGiven && StartedQuery.isOwn(last)
       id <- logs.operators
       if Deduplications(logs.operator(id, last.batch).name)
       operator <- new SourceQuery(session, folder, last.batch, None, only = Some(id)).operators

@@ -1,6 +1,5 @@
 package io.bucketstate.move
 
-import org.apache.hadoop.fs.Path
 import org.apache.spark.SPARK_VERSION
 import org.apache.spark.sql.SparkSession
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
@@ -12,8 +11,8 @@ import org.slf4j.LoggerFactory
 
 import io.bucketstate.config.ConfigKey
 import io.bucketstate.error.InvalidException
-import io.bucketstate.move.log.{OffsetEntry, QueryFolder, QueryLogs}
-import io.bucketstate.move.read.{OwnRecords, Provider, SourceQuery}
+import io.bucketstate.move.log.{QueryFolder, QueryLogs}
+import io.bucketstate.move.read.{OwnRecords, SourceQuery}
 import io.bucketstate.spark.BuiltForSpark
 
 /**
@@ -37,18 +36,14 @@ private[bucketstate] final class RewriteOnStart(session: SparkSession, provider:
       val settings = SparkSessions.settings(session)
       if (OwnRecords.configOf(new StateStoreConf(settings)).partitionsOfSession) {
         val wanted = settings.getConf(SQLConf.SHUFFLE_PARTITIONS)
-        val path = new Path(write.resolvedCheckpointLocation)
-        val hadoop = SparkSessions.hadoopConf(session)
-        val folder = new QueryFolder(path, hadoop, Publishing.objectStores(session))
-        try inPartitions(folder, wanted, write.sink)
-        finally folder.close()
+        StartedQuery.inFolder(session, write)(inPartitions(_, wanted, write.sink))
       }
     case _ => ()
   }
 
   /** Without the setting nothing else is looked at: what else may be wrong is reported where it always is. */
   private def isSet: Boolean =
-    session.conf.getOption(SQLConf.STATE_STORE_PROVIDER_CLASS.key).contains(provider) &&
+    StartedQuery.isOf(session, provider) &&
       session.conf.getOption(ConfigKey.Partitions.key).nonEmpty
 
   private def inPartitions(folder: QueryFolder, wanted: Int, sink: Table): Unit = {
@@ -59,7 +54,7 @@ private[bucketstate] final class RewriteOnStart(session: SparkSession, provider:
     val planned = logs.offsets.filterNot(left.contains)
     for {
       last <- logs.commits.lastOption.filter(planned.contains).map(logs.offset)
-      if isOwn(last) && logs.operators.nonEmpty
+      if StartedQuery.isOwn(last) && logs.operators.nonEmpty
     } {
       // Spark goes by the last entry, of a batch that may not be committed.
       val partitions = last.partitions
@@ -97,9 +92,6 @@ private[bucketstate] final class RewriteOnStart(session: SparkSession, provider:
     }
     there
   }
-
-  private def isOwn(last: OffsetEntry): Boolean =
-    last.settings.get(Provider.Setting).contains(Provider.Ours.className)
 
   private def reasonToStay(folder: QueryFolder, partitions: Int, begun: Seq[Long]): Option[String] =
     if (RunningQuery.isIn(session, folder)) Some("its query runs")
