@@ -67,10 +67,11 @@ final class Retention(
    * the versions need that are made since.
    */
   private def hasVersion(files: Seq[ListedFile], version: Long): Boolean =
-    files.iterator.map(_.name).flatMap(CheckpointFiles.parse).exists {
-      case file: VersionedFile => file.version == version
-      case _                   => false
-    }
+    versionsOf(files.iterator.map(_.name)).contains(version)
+
+  /** Those that changelogs and manifests are of. */
+  private def versionsOf(names: Iterator[String]): Iterator[Long] =
+    names.flatMap(CheckpointFiles.parse).collect { case file: VersionedFile => file.version }
 
   private def run(
       files: Seq[ListedFile],
@@ -92,9 +93,8 @@ final class Retention(
       failures.get(deletion.name).map(deletion -> _).toLeft(deletion)
     }
     val passed = deleted.iterator.map(_.name).toSet ++ RetentionPlan.held(files, known, pins)
-    val left = files.iterator.map(_.name).filterNot(passed).flatMap(CheckpointFiles.parse)
-    val versions = left.collect { case file: VersionedFile => file.version }
-    RetentionReport(deleted, failed, found.unreadable, versions.minOption)
+    val left = versionsOf(files.iterator.map(_.name).filterNot(passed))
+    RetentionReport(deleted, failed, found.unreadable, left.minOption)
   }
 
   /** What is in the manifests among these files. Each is read once, and so is what tells whether it is stale. */
