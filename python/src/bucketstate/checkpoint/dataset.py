@@ -18,6 +18,7 @@ import pyarrow.compute as pc
 import pyarrow.dataset
 
 from bucketstate.checkpoint.filtering import Filter, Shown
+from bucketstate.checkpoint.spark.python_values import held_by_python
 from bucketstate.errors import NoSuchStateError
 
 _OPERATORS: dict[str, Callable[[Any, Any], Any]] = {
@@ -116,9 +117,7 @@ def _in_utf8(array: pa.Array) -> pa.Array:
     """The values with texts that DuckDB takes: what is not UTF-8 as in `python_values`."""
     kind = array.type
     if pa.types.is_string(kind):
-        try:
-            array.validate(full=True)
-        except pa.ArrowInvalid:
+        if not held_by_python(array):
             raw = array.cast(pa.binary()).to_pylist()
             texts = [r if r is None else r.decode("utf-8", "backslashreplace") for r in raw]
             return pa.array(texts, kind)

@@ -13,6 +13,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from bucketstate.checkpoint.spark.python_values import held_by_python
 from bucketstate.errors import InvalidArgumentError
 
 Filter = tuple[str, str, Any]
@@ -139,11 +140,9 @@ def _mask(column: pa.Array, how: str, value: Any) -> pa.Array:
 
 def _no_utf8(texts: pa.Array) -> pa.Array | pa.Scalar:
     """Which texts are no UTF-8."""
-    try:
-        texts.validate(full=True)
-    except pa.ArrowInvalid:
-        return pa.array([not _is_utf8(raw or b"") for raw in texts.cast(pa.binary()).to_pylist()])
-    return pa.scalar(False)
+    if held_by_python(texts):
+        return pa.scalar(False)
+    return pa.array([not _is_utf8(raw or b"") for raw in texts.cast(pa.binary()).to_pylist()])
 
 
 def _is_utf8(raw: bytes) -> bool:
