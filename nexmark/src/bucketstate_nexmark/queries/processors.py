@@ -30,6 +30,8 @@ _AUCTION = (
     "item_name string, description string, initial_bid long, reserve long, seller long, "
     "category long, opened long, expires long, extra string"
 )
+_OF_AUCTION = (*ITEM, "seller", "category", "at", "expires", "extra")
+"""Columns of a row that opens one, in the order of its state."""
 _BEST = "price long, bidder long, at long, bid_extra string"
 _BID = "price long, at long, bidder long, channel string, url string, extra string"
 _BIDS = (
@@ -58,17 +60,7 @@ class WinningBids(_Processor):
         known, kept = auction, best
         for row in sorted(rows, key=lambda row: row.at):
             if row.expires is not None:
-                auction = (
-                    row.item_name,
-                    row.description,
-                    row.initial_bid,
-                    row.reserve,
-                    row.seller,
-                    row.category,
-                    row.at,
-                    row.expires,
-                    row.extra,
-                )
+                auction = tuple(row[name] for name in _OF_AUCTION)
                 best = None if best is None or best[2] < row.at else best
                 continue
             if auction is None:

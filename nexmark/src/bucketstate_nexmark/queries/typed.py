@@ -3,7 +3,7 @@
 # Without `from __future__ import annotations`: `stateful` reads the hints.
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -106,8 +106,8 @@ class Step:
 
 
 @dataclass
-class Opened:
-    """An auction, as it opened."""
+class Described:
+    """What an auction says, but for its times."""
 
     item_name: str
     description: str
@@ -115,9 +115,15 @@ class Opened:
     reserve: int
     seller: int
     category: int
+    extra: str
+
+
+@dataclass
+class Opened(Described):
+    """An auction, as it opened."""
+
     opened: datetime
     expires: datetime
-    extra: str
 
 
 @dataclass
@@ -146,17 +152,10 @@ class Bidding:
 
 
 @dataclass
-class Won:
+class Won(Described):
     id: int
-    item_name: str
-    description: str
-    initial_bid: int
-    reserve: int
-    seller: int
-    category: int
     opened: int
     expires: int
-    extra: str
     price: int
     bidder: int
     at: int
@@ -183,9 +182,9 @@ def opened(row: Step) -> Opened | None:
         row.reserve,
         row.seller,
         row.category,
+        row.extra,
         row.date_time,
         row.expires,
-        row.extra,
     )
 
 
@@ -227,21 +226,19 @@ class Auctions:
         if auction is None or best is None:
             return
         yield Won(
-            key.id,
-            auction.item_name,
-            auction.description,
-            auction.initial_bid,
-            auction.reserve,
-            auction.seller,
-            auction.category,
-            in_millis(auction.opened),
-            in_millis(auction.expires),
-            auction.extra,
-            best.price,
-            best.bidder,
-            in_millis(best.at),
-            best.extra,
+            **{name: getattr(auction, name) for name in names_of(Described)},
+            id=key.id,
+            opened=in_millis(auction.opened),
+            expires=in_millis(auction.expires),
+            price=best.price,
+            bidder=best.bidder,
+            at=in_millis(best.at),
+            bid_extra=best.extra,
         )
+
+
+def names_of(record: type[Any]) -> list[str]:
+    return [of.name for of in fields(record)]
 
 
 def in_millis(time: datetime) -> int:
