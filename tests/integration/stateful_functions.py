@@ -422,3 +422,19 @@ def evolve_kind(_key: Any, _rows: pd.DataFrame, state: State[OtherKind]) -> None
 
 def evolve_ttl(_key: Any, _rows: pd.DataFrame, state: State[OtherTtl]) -> None:
     state.value.log.clear()
+
+
+@dataclass
+class Named:
+    by_name: MapState[str, int] = stateful.map_state(ttl=timedelta(hours=1))
+
+
+def keep_names(key: Any, rows: list[dict[str, Any]], state: State[Named]) -> Counted:
+    """Keeps what a batch has, and nothing else."""
+    by_name = state.value.by_name
+    names = {str(row["value"]) for row in rows}
+    for gone in set(by_name) - names:
+        del by_name[gone]
+    for one in names:
+        by_name[one] = len(rows)
+    return Counted(key.key, len(by_name), 0.0)

@@ -16,6 +16,7 @@ from pyspark.errors import StreamingQueryException
 from pyspark.sql import functions as F  # noqa: N812 (PySpark's own name)
 
 from bucketstate import stateful
+from bucketstate.checkpoint import Checkpoint
 from bucketstate.errors import SessionError
 from bucketstate.stateful import DefinitionError
 from bucketstate.testing import Harness
@@ -114,6 +115,28 @@ def test_the_variables_are_read_with_sparks_own_reader(spark: SparkSession, tmp_
     assert sorted(map(tuple, marks.collect())) == sorted(
         (k, '"m"', str(len(v))) for k, v in values.items()
     )
+
+
+def test_a_map_and_the_index_of_what_expires_stay_in_step(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    """What is removed and put again would go with the first one's time, if the index had both."""
+    at = datetime(2024, 3, 1, tzinfo=UTC)
+    for number, names in enumerate([{1, 2, 3}, {2}, {1, 2}, {4}, {1}]):
+        batch = [{"at": at, "key": key, "value": n} for key in ("a", "b") for n in sorted(names)]
+        with setting(spark, "spark.sql.streaming.noDataMicroBatches.enabled", "false"):
+            streamed = run_more(spark, tmp_path, fns.keep_names, batch)
+        assert {row[:2] for row in streamed.rows()} == {("a", len(names)), ("b", len(names))}
+        found = Checkpoint(tmp_path / "checkpoint")
+        entries, index = (
+            found.scan(state_var="by_name").to_arrow(),
+            found.scan(column_family="$ttl_by_name").to_arrow(),
+        )
+        assert entries.num_rows == index.num_rows > 0, number
+        held = found.scan(decode=fns.Named).get("a")
+        assert held is not None
+        assert set(held.by_name) == {str(n) for n in names}
+        assert found.verify().findings == ()
 
 
 def told_by(shape: fns.Shapes, by: list[str], rows: DataFrame) -> DataFrame:

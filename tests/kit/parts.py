@@ -36,12 +36,15 @@ MAP = StructType().add("key", KEY).add("userKey", TEXT_KEY)
 
 @dataclass
 class Held:
-    """What a key has. `last` and `counts` have when each value expires, in milliseconds."""
+    """What a key has. `last` and `counts` have when each value expires, in milliseconds.
+
+    A count of None is an entry that was removed.
+    """
 
     total: int
     last: tuple[str, int] | None = None
     pages: tuple[str, ...] = ()
-    counts: dict[str, tuple[int, int]] = field(default_factory=dict)
+    counts: dict[str, tuple[int | None, int]] = field(default_factory=dict)
     timers: tuple[tuple[int, str], ...] = ()
 
 
@@ -77,12 +80,16 @@ class BuiltParts:
                     if of.pages
                 },
                 "counts": {
-                    _entry(k, name): row(EXPIRING, ((json.dumps(count),), at))
+                    _entry(k, name): row(EXPIRING, (_text(count), at))
                     for k, of in held.items()
                     for name, (count, at) in of.counts.items()
                 },
             }
         )
+
+
+def _text(count: int | None) -> tuple[str | None]:
+    return (None if count is None else json.dumps(count),)
 
 
 def _document(of: Held) -> tuple[Any, ...]:

@@ -131,9 +131,10 @@ def parts(key: Any, rows: list[dict], state: State[Parts]) -> Told:  # type: ign
 
 
 def of_variables(root: Path) -> None:
-    """As transformWithState keeps `Parts`: of `counts` one entry has expired."""
+    """As transformWithState keeps `Parts`: of `counts` one entry has expired, one was removed."""
     soon, before = millis(AT) + 1, millis(AT) - 1
     held = Held(5, ("/x", soon), ("/0", "/1", "/2"), {"x": (7, soon), "y": (8, before)})
+    held.counts["z"] = None, soon
     held.timers = ((millis(AT), "later"),)
     BuiltParts(root).batch({"a": held})
 

@@ -220,6 +220,7 @@ def parts_of(root: Path) -> Checkpoint:
     """Three batches; of b a part alone changes with the second, of c with the third."""
     built = BuiltParts(root)
     held = {"a": Held(1), "b": Held(2, ("/x", NEVER), ("/1", "/2"), {"n": (3, NEVER)})}
+    held["b"].counts["removed"] = None, NEVER
     held["c"] = Held(7, counts={"n": (1, NEVER)})
     built.batch(held)
     held |= {"a": Held(5, timers=((5_000, "ping"),))}

@@ -15,6 +15,7 @@ from tests.kit.variables import (
     KEY,
     LENGTH,
     MAP_KEY,
+    NOTHING,
     NUMBER,
     VARIABLES,
     Families,
@@ -50,6 +51,16 @@ def test_a_sound_checkpoint(tmp_path: Path, evolving: bool) -> None:
     assert report.findings == ()
     (restart,) = report.restarts
     assert restart.keys == sum(map(len, made.families(SECOND).values()))
+
+
+def test_an_entry_that_was_removed_from_a_map_may_stay_in_the_index(tmp_path: Path) -> None:
+    """As `removeKey` of Spark's maps leaves it."""
+    made = Variables(tmp_path)
+    families = made.families(FIRST)
+    stale = range_key(2 * HOUR, MAP_KEY, (("b",), (1,)))
+    families["$ttl_by_value"][stale] = row(NOTHING, None)
+    made.batch(families)
+    assert Checkpoint(tmp_path).verify().findings == ()
 
 
 def test_keys_of_any_value_are_told_apart(tmp_path: Path) -> None:

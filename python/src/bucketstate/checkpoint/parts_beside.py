@@ -142,11 +142,18 @@ def frozen(value: Any) -> Any:
 
 
 def _rows(table: pa.Table) -> list[dict[str, Any]]:
+    """The rows of a variable, without a map's entries that were removed and have yet to expire."""
     columns = [python_values(column) for column in table.columns]
-    return [dict(zip(table.column_names, row, strict=True)) for row in zip(*columns, strict=True)]
+    rows = zip(*columns, strict=True)
+    made = (dict(zip(table.column_names, row, strict=True)) for row in rows)
+    return [row for row in made if "user_map_value" not in row or _text(row["user_map_value"])]
 
 
 def _decoded(codec: PartCodec, stored: dict[str, Any]) -> Any:
-    """The value of one of the variable's texts."""
+    return codec.decode(_text(stored))
+
+
+def _text(stored: dict[str, Any]) -> Any:
+    """A variable's value as it is stored: a text, or None for an entry that was removed."""
     held = stored["value"] if TTL_FIELD in stored else stored
-    return codec.decode(held["value"])
+    return held["value"]

@@ -11,7 +11,7 @@ from pyspark.sql.streaming.stateful_processor import ExpiredTimerInfo, TimerValu
 from bucketstate.stateful.codec.containers import OptionalCodec
 from bucketstate.stateful.codec.kept import SCHEMA, Kept
 from bucketstate.stateful.run.processor import STATE, Processor, ProcessorSlot
-from bucketstate.stateful.run.variables import Variables
+from bucketstate.stateful.run.variables import Variables, is_removed
 from bucketstate.testing.memory import Memory, MemoryHandle
 
 if TYPE_CHECKING:
@@ -160,6 +160,8 @@ def _items(stored: Any) -> Iterator[dict[str, Any]]:
     """A variable's items as a state's document has those of a part."""
     if isinstance(stored, dict):
         for (key,), (value, expires) in stored.items():
+            if is_removed(value):
+                continue
             yield {"key": json.loads(key), "value": json.loads(value[0]), "expires": expires}
         return
     held = () if stored is None else stored

@@ -103,6 +103,9 @@ class _Pair:
     what: str
     """What the second has of the first."""
 
+    leaves: bool = False
+    """Whether the second rightly has rows of what is in the first no more."""
+
 
 class Indexes:
     """Compares the column families that an operator keeps the same things in, as they are read."""
@@ -120,7 +123,7 @@ class Indexes:
 
     def contradictions(self) -> Iterator[str]:
         for pair, (first, second) in zip(self._pairs, self._tallies, strict=True):
-            if first == second:
+            if first == second or (pair.leaves and second.count > first.count):
                 continue
             found = (
                 f"{first.count} and {second.count}"
@@ -154,6 +157,8 @@ def _of_values(variable: VariableInfo) -> Iterator[_Pair]:
             lambda keys, values: [keys, pc.struct_field(values, [TTL_FIELD])],
             _of_ttl_index,
             "when values expire",
+            # Spark's `removeKey` takes an entry out of the map, and leaves it in the index.
+            leaves=variable.kind == "map",
         )
 
 

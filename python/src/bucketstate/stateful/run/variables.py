@@ -3,6 +3,10 @@
 What is called here is done at once: an append hands over what is appended, a map's entry is read
 and written alone. Each value, and each key of a map, is one text, so that its type may change as it
 may inside a document. An iterator goes on with what was there when it was made.
+
+An entry that was removed from a map whose entries expire stays until then, without a value: Spark
+leaves it in its index of what expires when, and would take out by that, too early, what is put in
+its place.
 """
 
 from __future__ import annotations
@@ -219,6 +223,56 @@ class MapVariable(_Variable, MapState[K, V]):
         return sum(1 for _ in keys)
 
 
+REMOVED = (None,)
+"""What stands for the value of a removed entry: each value is a text."""
+
+
+class AgingMap(MapVariable[K, V]):
+    """A map whose entries expire."""
+
+    def exists(self) -> bool:
+        return any(True for _ in self._entries())
+
+    def getValue(self, key: K) -> V | None:
+        row = self._variable.getValue(self._values.encoded_key(key))
+        return None if row is None or is_removed(row) else self._values.decoded(row)
+
+    def containsKey(self, key: K) -> bool:
+        return self._holds(self._values.encoded_key(key))
+
+    def iterator(self) -> Iterator[tuple[K, V]]:
+        values = self._values
+        pairs = self._entries()
+        return self._iterate((values.decoded_key(k), values.decoded(v)) for k, v in pairs)
+
+    def keys(self) -> Iterator[K]:
+        return self._iterate(self._values.decoded_key(key) for key, _ in self._entries())
+
+    def values(self) -> Iterator[V]:
+        return self._iterate(self._values.decoded(value) for _, value in self._entries())
+
+    def removeKey(self, key: K) -> None:
+        known = self._values.encoded_key(key)
+        if self._holds(known):
+            self._write()
+            self._variable.updateValue(known, REMOVED)
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self._entries())
+
+    def _holds(self, key: tuple[str]) -> bool:
+        row = self._variable.getValue(key)
+        return row is not None and not is_removed(row)
+
+    def _entries(self) -> Iterator[tuple[Any, Any]]:
+        return (entry for entry in self._variable.iterator() if not is_removed(entry[1]))
+
+
+def is_removed(row: Any) -> bool:
+    """Whether a map's value, as it is stored, is of an entry that was removed."""
+    return row[0] is None
+
+
 Bound = ValueVariable[Any] | ListVariable[Any] | MapVariable[Any, Any]
 
 
@@ -232,6 +286,11 @@ _KINDS: dict[type[Any], type[Any]] = {
     ListState: ListVariable,
     MapState: MapVariable,
 }
+
+
+def _kind(codec: PartCodec) -> type[Any]:
+    ages = codec.kind is MapState and codec.ttl is not None
+    return AgingMap if ages else _KINDS[codec.kind]
 
 
 class Variables:
@@ -251,7 +310,7 @@ def bound(
 ) -> Mapping[str, Bound]:
     """Parts on what has the interface of Spark's state variables."""
     return {
-        name: _KINDS[codec.kind](variables[name], _Values(name, codec, errors))
+        name: _kind(codec)(variables[name], _Values(name, codec, errors))
         for name, codec in codecs.items()
     }
 
