@@ -127,7 +127,9 @@ private[bucketstate] final class StoreMemory(
     lookUpsBefore = lookUps
     val reads = runs.drain()
     Map(
-      MetricKey.MemoryLimit -> tracker.limit / Math.max(1, tracker.stores),
+      // Before a database the tracker's limit is the heap's part of it alone.
+      MetricKey.MemoryLimit ->
+        (if (isBeforeDatabase) limit else tracker.limit) / Math.max(1, tracker.stores),
       MetricKey.Evictions -> evictions.sumThenReset(),
       MetricKey.EvictedBytes -> evictedBytes.sumThenReset(),
       MetricKey.ColdBuckets -> table.families.iterator.map(_.notWhole.toLong).sum,
