@@ -37,10 +37,13 @@ object BackgroundPool {
   )
 
   /** For reads that a task waits for, or will soon: they overlap where storage is slow. */
-  private[bucketstate] lazy val readers: Executor = new BackgroundThreads(Readers, 0, OverdueMs)
+  private[bucketstate] lazy val readers: Executor = optional(Readers)
 
   /** For one small read per store and batch, which the batch's commit waits for. */
-  private[bucketstate] lazy val headers: Executor = new BackgroundThreads(Headers, 0, OverdueMs)
+  private[bucketstate] lazy val headers: Executor = optional(Headers)
+
+  private def optional(threads: Int): Executor =
+    new OptionalThreads(new BackgroundThreads(threads, 0, OverdueMs))
 
   /** Snapshots, compactions and writes to local databases that no thread has begun. */
   private[bucketstate] def queued: Int = byNeed.length + longByNeed.length + databases.length

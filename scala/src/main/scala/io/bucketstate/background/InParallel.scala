@@ -25,12 +25,7 @@ private[bucketstate] object InParallel {
         number = next.getAndIncrement()
       }
     }
-    try
-      (1 to math.min(Helpers, count - 1)).foreach(_ => BackgroundPool.readers.execute(() => work()))
-    catch {
-      // "Unable to create native thread": this thread does all of it.
-      case _: OutOfMemoryError => ()
-    }
+    (1 to math.min(Helpers, count - 1)).foreach(_ => BackgroundPool.readers.execute(() => work()))
     work()
     unfinished.await()
     if (failed.get != null) throw failed.get

@@ -67,4 +67,16 @@ class BackgroundThreadsSuite extends TidySuite {
     assert(done.await(30, TimeUnit.SECONDS))
     assert(most.get <= 2)
   }
+
+  test("where no thread can be made, nobody comes to optional work, which is no failure") {
+    var isFull = true
+    var done = 0
+    val threads = new OptionalThreads(task =>
+      if (isFull) throw new OutOfMemoryError("unable to create native thread") else task.run()
+    )
+    threads.execute(() => done += 1)
+    isFull = false
+    threads.execute(() => done += 1)
+    assert(done == 1)
+  }
 }
