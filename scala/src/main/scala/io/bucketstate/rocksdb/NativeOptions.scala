@@ -23,8 +23,14 @@ import io.bucketstate.config.RocksDbConfig
  * Owns all handles that it gives out: they are open until [[close]], which is for after the database is closed. What is
  * shared belongs to the caller. The constructor throws InvalidException, with the key of the setting, for what cannot
  * work, and UnavailableException where RocksDB cannot be used at all; it leaves nothing open then. For any thread.
+ *
+ * @param classes has the factory's class; null for the loader of this class
  */
-final class NativeOptions(config: RocksDbConfig, shared: SharedNative) extends AutoCloseable {
+final class NativeOptions(
+    config: RocksDbConfig,
+    shared: SharedNative,
+    classes: ClassLoader = Thread.currentThread.getContextClassLoader
+) extends AutoCloseable {
   import NativeOptions._
 
   NativeLibrary.require()
@@ -43,7 +49,8 @@ final class NativeOptions(config: RocksDbConfig, shared: SharedNative) extends A
     val (parsed, unused) = parse()
     unused.close()
     own(parsed)
-    val factory = config.optionsFactory.map(name => name -> own(OptionsFactories.load(name)))
+    val factory =
+      config.optionsFactory.map(name => name -> own(OptionsFactories.load(name, classes)))
     (
       factory,
       required(factory.fold(parsed) { case (name, f) =>

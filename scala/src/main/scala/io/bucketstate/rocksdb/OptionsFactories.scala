@@ -12,10 +12,14 @@ import io.bucketstate.error.InvalidException
 /** Makes users' factories of options, and calls them: whatever goes wrong there is said with the setting's key. */
 object OptionsFactories {
 
-  /** A new factory of the class of that name. Throws InvalidException if there is none. */
-  def load(name: String): RocksDbOptionsFactory = {
+  /**
+   * A new factory of the class of that name. Throws InvalidException if there is none.
+   *
+   * @param classes has the class; null for the loader of this class
+   */
+  def load(name: String, classes: ClassLoader): RocksDbOptionsFactory = {
     val made =
-      try find(name).getConstructor().newInstance()
+      try find(name, classes).getConstructor().newInstance()
       catch {
         case error: NoSuchMethodException =>
           throw bad(name, "has no public constructor without parameters", Constructor, error)
@@ -61,15 +65,13 @@ object OptionsFactories {
       cause
     )
 
-  private def find(name: String): Class[_] = {
-    val ofThread = Option(Thread.currentThread.getContextClassLoader)
-    try Class.forName(name, true, ofThread.getOrElse(getClass.getClassLoader))
+  private def find(name: String, classes: ClassLoader): Class[_] =
+    try Class.forName(name, true, Option(classes).getOrElse(getClass.getClassLoader))
     catch {
       case error: ClassNotFoundException =>
         throw bad(name, "is not on the class path", ClassPath, error)
       case error: LinkageError => throw bad(name, s"cannot be loaded: $error", ClassPath, error)
     }
-  }
 
   private val ClassPath =
     "Correct the name, or add its jar to spark.jars: executors need the class, too."

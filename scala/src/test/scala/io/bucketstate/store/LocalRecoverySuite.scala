@@ -11,6 +11,7 @@ import org.scalatest.concurrent.Eventually
 import org.scalatest.time.{Millis, Seconds, Span}
 
 import io.bucketstate.checkpoint.io.{Attempt, NioFileStore}
+import io.bucketstate.error.UnavailableException
 import io.bucketstate.rocksdb.state.NativeState
 import io.bucketstate.testkit.StoreHarness._
 import io.bucketstate.testkit.{TidySuite, _}
@@ -37,11 +38,14 @@ class LocalRecoverySuite extends TidySuite with Eventually {
     var id: Option[String] = None
     var store: OpenStore = open()
 
-    private def open() = harness.open(
+    private def open(more: (String, String)*) = harness.open(
       withIds,
       Seq("engine" -> "rocksdb", "snapshot.maxVersions" -> "2", "localDir" -> local.toString) ++
-        settings: _*
+        settings ++ more: _*
     )
+
+    /** After it was closed. */
+    def reopen(more: (String, String)*): Unit = store = open(more: _*)
 
     def batch(changes: (String, Option[String])*): WriteSession = {
       val session = StoreHarness.batch(store, version, id)(changes: _*)
@@ -183,6 +187,36 @@ class LocalRecoverySuite extends TidySuite with Eventually {
     }
   }
 
+  test("a store that is closed while its database is written keeps what was left before") {
+    // Nothing ever merges the files of which there may be two, so that writes are stopped.
+    val stopping = Seq("compaction_style" -> "kCompactionStyleNone") ++ Seq(
+      "level0_file_num_compaction_trigger" -> "1",
+      "level0_slowdown_writes_trigger" -> "2",
+      "level0_stop_writes_trigger" -> "2",
+      "write_buffer_size" -> "65536"
+    )
+    val settings = stopping.map { case (key, value) => s"rocksdb.options.cf.$key" -> value }
+    withMachine(withIds = false) { machine =>
+      machine.batch("a" -> Some("1"))
+      machine.until(s => machine.isNative(s) && machine.folders("local-").nonEmpty)
+      machine.store.close()
+      val left = machine.folders("local-")
+      assert(left.size == 1)
+      val inherited = machine.filesIn(left).size
+      // Without snapshots nothing else is left.
+      machine.reopen(settings :+ "snapshot.maxVersions" -> "1000": _*)
+      (1 to 6).foreach { turn =>
+        val values = (0 until 400).map(n => s"key $turn $n" -> Option(s"$n " * 200))
+        machine.batch(values: _*)
+      }
+      eventually(assert(machine.filesIn(machine.folders("db-")).size > inherited))
+      machine.store.close()
+      assert(machine.folders("local-") == left)
+      machine.reopen()
+      assert(machine.contents == machine.model)
+    }
+  }
+
   test(
     "a database that cannot leave what it holds goes on, no batch fails, and a later one is left"
   ) {
@@ -267,11 +301,10 @@ class LocalRecoverySuite extends TidySuite with Eventually {
   }
 
   for {
-    isGone <- Seq(true, false)
+    changelog <- Seq("goes", "is damaged", "cannot be read")
     closes <- Seq(true, false)
     withIds <- Seq(false, true)
-  } {
-    val changelog = if (isGone) "goes" else "is damaged"
+  }
     test(
       s"where a changelog $changelog that only a database of before the newest snapshot needs, no batch fails, " +
         s"closed before: $closes, ids: $withIds"
@@ -285,9 +318,12 @@ class LocalRecoverySuite extends TidySuite with Eventually {
         machine.onOpen = name =>
           if (name == needed) {
             opened.incrementAndGet()
-            if (isGone) machine.files.delete(name)
+            if (changelog == "goes") machine.files.delete(name)
+            if (changelog == "cannot be read")
+              throw new UnavailableException(name, "the storage gave up", "Try again.")
           }
-        if (!isGone) machine.files.put(needed, Damage.inMiddle(machine.files.read(needed, None)))
+        if (changelog == "is damaged")
+          machine.files.put(needed, Damage.inMiddle(machine.files.read(needed, None)))
         if (closes) machine.restart(close = false)
         var failures = Seq.empty[Throwable]
         eventually {
@@ -300,7 +336,6 @@ class LocalRecoverySuite extends TidySuite with Eventually {
         assert(machine.contents == machine.model)
       }
     }
-  }
 
   test("what was left of a version that was undone and written anew is not used") {
     withMachine(withIds = false) { machine =>

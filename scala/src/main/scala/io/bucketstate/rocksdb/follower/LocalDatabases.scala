@@ -67,9 +67,11 @@ private[bucketstate] final class LocalDatabases(
   private[this] var users = 0 // databases that there are, or that are being made
   private[this] val owned = mutable.HashMap.empty[Path, OwnedFolder]
   private[this] var closed = false
+  // A task's, which has the jars that users give: databases are made in threads that may have any.
+  private[this] val classes = Thread.currentThread.getContextClassLoader
 
   override def create(): StateDatabase =
-    inNewFolder((path, shared) => StateDatabase.create(path, new NativeOptions(config, shared)))
+    inNewFolder((path, shared) => StateDatabase.create(path, options(shared)))
 
   override def resume(
       isWanted: (Attempt, UUID) => Boolean
@@ -79,7 +81,7 @@ private[bucketstate] final class LocalDatabases(
         inNewFolder { (path, shared) =>
           val resumed = from.take(isWanted, path).map { version =>
             val families = version.families.map(_.descriptor)
-            StateDatabase.open(path, new NativeOptions(config, shared), families) -> version
+            StateDatabase.open(path, options(shared), families) -> version
           }
           if (resumed.isEmpty) release(path)
           resumed
@@ -107,6 +109,8 @@ private[bucketstate] final class LocalDatabases(
     closed = true
     end()
   }
+
+  private def options(shared: SharedNative) = new NativeOptions(config, shared, classes)
 
   private def begin(): Used = {
     val folder = newFolder()

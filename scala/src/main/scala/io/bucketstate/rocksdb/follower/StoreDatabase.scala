@@ -339,15 +339,15 @@ private[bucketstate] final class StoreDatabase(
       if (isReplaced) Event.Dropped else Event.Broke(on.fold(0L)(_.number), cause)
     }
     // What was left is no newer: it would lead the next one to the same place.
-    if (isBehind) databases.forget()
+    if (isBehind && !isClosed) databases.forget()
   }
 
   /** Whether it is of files that a newer snapshot does without. */
   private def isOfFilesBefore(cause: Throwable): Boolean = cause match {
     case _: MissingException | _: ConflictException => true
     // Of a changelog: what RocksDB finds is told to those who read there, and a run may be a part of the newer snapshot.
-    case _: CorruptException => local != null && !hasFailed
-    case _                   => false
+    case _: CorruptException | _: UnavailableException => local != null && !hasFailed
+    case _                                             => false
   }
 
   /** Somebody has deleted it: a query that has ended needs it no more. */
@@ -357,14 +357,15 @@ private[bucketstate] final class StoreDatabase(
 
   /** The next one begins anew. */
   private def giveUp(what: Boolean => Event): Unit = {
-    val last = synchronized {
-      become(what(state != DatabaseState.Closed))
-      retire()
+    val (last, wasOpen) = synchronized {
+      val isOpen = state != DatabaseState.Closed
+      become(what(isOpen))
+      (retire(), isOpen)
     }
     last.foreach { database =>
       database.endWrites()
-      // Its files may be what was left, too.
-      if (database.hasFailed) databases.forget()
+      // Its files may be what was left, too. Writes of a store that is closed fail because they were ended.
+      if (wasOpen && database.hasFailed) databases.forget()
     }
   }
 

@@ -125,7 +125,7 @@ private[rocksdb] final class CapturedStates(
       from: Array[Byte],
       until: Array[Byte]
   )(read: RocksIterator => Unit): Unit = gate.whileOpen {
-    val at = new ReadOptions().setSnapshot(snapshot).setTotalOrderSeek(true).setPinData(true)
+    val at = new ReadOptions().setSnapshot(snapshot).setTotalOrderSeek(true)
     try EntryRange.read(db, handle, at, from, until)(read)
     catch { case e: RocksDBException => throw gate.unreadable(e) }
   }

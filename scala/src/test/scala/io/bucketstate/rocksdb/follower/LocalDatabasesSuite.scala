@@ -6,8 +6,9 @@ import java.util.UUID
 import scala.jdk.CollectionConverters._
 
 import io.bucketstate.checkpoint.io.WorkFolder
+import io.bucketstate.config.RocksDbConfig
 import io.bucketstate.rocksdb.state.ExecutorNative
-import io.bucketstate.rocksdb.{Databases => NativeDatabases}
+import io.bucketstate.rocksdb.{ChangingFactory, Databases => NativeDatabases}
 import io.bucketstate.testkit.{TempFolder, TidySuite}
 
 /** What a store's databases take of the machine, and that it is given back however they end. */
@@ -16,12 +17,13 @@ class LocalDatabasesSuite extends TidySuite {
   private def databases(
       newFolder: () => WorkFolder,
       others: Path => Seq[Path] = _ => Nil,
-      newId: () => UUID = () => UUID.randomUUID()
+      newId: () => UUID = () => UUID.randomUUID(),
+      config: RocksDbConfig = NativeDatabases.Plain
   ) = new LocalDatabases(
     newFolder,
     others,
     None,
-    NativeDatabases.Plain,
+    config,
     ExecutorNative.Limits(16L << 20, 1L << 30),
     newId
   )
@@ -45,6 +47,20 @@ class LocalDatabasesSuite extends TidySuite {
         assert(namesIn(folder).isEmpty && ExecutorNative.stores == before)
       }
     }
+
+  test("a factory of options is one of the jars that the task had, whichever thread makes it") {
+    TempFolder.use { folder =>
+      val config =
+        NativeDatabases.Plain.copy(optionsFactory = Some(classOf[ChangingFactory].getName))
+      val all = databases(made(folder), config = config)
+      val (thread, before) = (Thread.currentThread, Thread.currentThread.getContextClassLoader)
+      // As of a thread that the process makes for itself.
+      thread.setContextClassLoader(ClassLoader.getPlatformClassLoader)
+      try all.discard(all.create())
+      finally thread.setContextClassLoader(before)
+      all.close()
+    }
+  }
 
   test(
     "with the last database goes what it shares with others, although the store was closed before"
