@@ -53,6 +53,8 @@ final class BucketedStateStoreProvider
       "Multiple values per key support requires column families to be enabled in " +
         "BucketedStateStoreProvider."
     )
+    val whose = SparkSettings.scopeOf(stateStoreId, storeConfs, hadoopConf)
+    if (SparkInternals.isOfBatch) whose.refusal.foreach(throw _)
     store = new BucketedStore(
       StoreDefinition(
         stateStoreId,
@@ -63,10 +65,11 @@ final class BucketedStateStoreProvider
         useMultipleValuesPerKey,
         stateSchemaProvider.filter(_ => useColumnFamilies && SparkSettings.evolves(storeConfs))
       ),
-      SparkSettings.read(storeConfs, SparkSettings.scopeOf(stateStoreId, storeConfs, hadoopConf)),
+      SparkSettings.read(storeConfs, whose.scope),
       storeConfs,
       hadoopConf,
-      ClocksAndIds(Clock.systemUTC(), Ticker.System, () => UUID.randomUUID())
+      ClocksAndIds(Clock.systemUTC(), Ticker.System, () => UUID.randomUUID()),
+      whose.refusal
     )
   }
 

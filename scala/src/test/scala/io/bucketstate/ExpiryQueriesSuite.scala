@@ -55,7 +55,7 @@ class ExpiryQueriesSuite extends TidySuite with Queries {
   }
 
   test("mapGroupsWithState without a timeout, by a time in its state, for one query by its name") {
-    withSession(
+    inPlainFolder(
       s"${TimeBucketExpireAfter.key}.query.sums" -> "100s",
       s"${TimeBucketColumn.key}.query.sums" -> "groupState.last",
       "spark.sql.shuffle.partitions" -> "1"
@@ -86,6 +86,9 @@ class ExpiryQueriesSuite extends TidySuite with Queries {
       assert(last("others", "b") == 2, "this query has no such setting")
       assert(last("sums", "b") == 1, "it began anew")
       queries.foreach(_.stop())
+      // Whose settings they would be is no matter of who only reads.
+      val stored = spark.read.format("statestore").load(folder.resolve("sums").toString)
+      assert(stored.select("key.value").as[String].collect().toSet == Set("a", "b"))
     }
   }
 

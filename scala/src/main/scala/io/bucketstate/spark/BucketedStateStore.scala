@@ -16,6 +16,8 @@ import io.bucketstate.watch.{CommitReport, WatchedStore}
  * killed without waiting for them. A thread that calls after the end fails. One that is in the middle of a call then, such
  * as in a read from storage, goes on, and what it changes comes later than anything that is undone. So the end of a store
  * that other threads have called leaves its table to them, and the next attempt loads another.
+ *
+ * @param refusal why nothing may be committed
  */
 private[spark] final class BucketedStateStore(
     id: StateStoreId,
@@ -23,7 +25,8 @@ private[spark] final class BucketedStateStore(
     families: FamilyViews,
     validator: RowValidator,
     session: WriteSession,
-    watched: WatchedStore
+    watched: WatchedStore,
+    refusal: Option[Throwable]
 ) extends StoreView(id, version, families, validator)
     with SparkWriteStore {
   import BucketedStateStore._
@@ -116,6 +119,7 @@ private[spark] final class BucketedStateStore(
     StoreLifecycle.next(state, Commit)
     try {
       session.verify()
+      refusal.foreach(throw _)
       figures = SparkMetrics.of(id, watched.committing(session.commit())(reportOf))
       state = Committed
       session.end()

@@ -10,6 +10,7 @@ import io.bucketstate.background.ClocksAndIds
 import io.bucketstate.checkpoint.io.{Attempt, FileStores}
 import io.bucketstate.checkpoint.records.KnownFamilies
 import io.bucketstate.config.StoreConfig
+import io.bucketstate.error.InvalidException
 import io.bucketstate.store.{OpenStore, ReadSession, WriteSession}
 import io.bucketstate.table.StateTable
 import io.bucketstate.watch.{StoreLabel, WatchedStore}
@@ -17,18 +18,22 @@ import io.bucketstate.watch.{StoreLabel, WatchedStore}
 /**
  * An [[OpenStore]] as Spark knows it: rows and schemas for bytes, Spark's error classes, and ends that come
  * with the end of a task or of the session. Thread-safe.
+ *
+ * @param unknown why nothing may be written, where it is not known whose settings are wanted
  */
 private[bucketstate] final class BucketedStore(
     definition: StoreDefinition,
     config: StoreConfig,
     conf: StateStoreConf,
     hadoopConf: Configuration,
-    origins: ClocksAndIds
+    origins: ClocksAndIds,
+    unknown: Option[InvalidException]
 ) extends EndsWithSession {
   val id: StateStoreId = definition.id
 
   // Who only reads takes it from the checkpoint, whatever the settings of the session are meant for.
   private[this] val wanted = Try(config.timeBuckets.map(Ageing.of(definition, _)))
+  private[this] val refusal = unknown.orElse(wanted.failed.toOption)
   private[this] val ageing = wanted.toOption.flatten
   private[this] val registry =
     new FamilyRegistry(definition.default, definition.useColumnFamilies, ageing)
@@ -81,7 +86,8 @@ private[bucketstate] final class BucketedStore(
       reader: Option[BucketedReadStore] = None
   ): StateStore = watched.opening {
     requireVersion(version)
-    wanted.failed.foreach(throw _)
+    // A batch is told before it has worked for nothing. Spark's state reader writes nothing.
+    if (SparkInternals.isOfBatch) refusal.foreach(throw _)
     if (loadEmpty) {
       require(checkpointId.isEmpty, "stateStoreCkptId should be empty when loadEmpty is true")
       store.openEmpty(version)(writeStore(version, _))
@@ -165,7 +171,8 @@ private[bucketstate] final class BucketedStore(
 
   private def writeStore(version: Long, session: WriteSession): StateStore = {
     val views = viewsOf(session.table, version + 1)
-    val write = new BucketedStateStore(id, version, views, validator, session, watched)
+    val write =
+      new BucketedStateStore(id, version, views, validator, session, watched, refusal)
     onTaskEnd(() => write.abortIfOpen(), () => session.end())
     write
   }

@@ -32,7 +32,8 @@ private[bucketstate] final class ReplayedState(
       viewsAt(version + 1),
       validator,
       Session,
-      WatchedStore.nobodys
+      WatchedStore.nobodys,
+      refusal = None
     )
   }
 

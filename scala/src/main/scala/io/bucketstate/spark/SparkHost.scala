@@ -51,6 +51,8 @@ private[spark] final class SparkHost(
 
   override def foldersLike(own: Path): Seq[Path] = SparkInternals.foldersLike(own)
 
+  override def isOfBatch: Boolean = SparkInternals.isOfBatch
+
   override def restored(): Unit = validator.expectRestored()
 
   override def committed(version: Long): Unit =

@@ -14,22 +14,28 @@ private[bucketstate] object SparkSettings {
    *
    * Spark tells its executors no query's name but in the description of the jobs, which user code may set, too.
    */
-  def scopeOf(store: StateStoreId, conf: StateStoreConf, hadoopConf: Configuration): QueryScope = {
-    val query = SparkInternals.runId(hadoopConf).flatMap { _ =>
-      SparkInternals.jobDescription match {
-        case Some(Description(name))                       => Some(name).filter(_.nonEmpty)
-        case other if QueryScope.hasQueries(conf.sqlConfs) =>
-          throw new InvalidException(
-            "There are settings for single queries by their names, but the name of the query of store " +
-              s"$store is not known: its jobs are described as '${other.getOrElse("")}'",
-            "Do not set a job description in the query's own code, or give the settings for the operator: with " +
-              s"the suffix .operator.${store.operatorId}."
-          )
-        case _ => None
-      }
+  def scopeOf(store: StateStoreId, conf: StateStoreConf, hadoopConf: Configuration): Whose = {
+    def of(query: Option[String]) = QueryScope(query, Some(store.operatorId))
+    SparkInternals.runId(hadoopConf).map(_ => SparkInternals.jobDescription) match {
+      case Some(Some(Description(name))) => Whose(of(Some(name).filter(_.nonEmpty)))
+      case Some(other) if QueryScope.hasQueries(conf.sqlConfs) =>
+        val refusal = new InvalidException(
+          "There are settings for single queries by their names, but the name of the query of store " +
+            s"$store is not known: its jobs are described as '${other.getOrElse("")}'",
+          "Do not set a job description in the query's own code, or give the settings for the operator: with " +
+            s"the suffix .operator.${store.operatorId}."
+        )
+        Whose(of(None), Some(refusal))
+      case _ => Whose(of(None))
     }
-    QueryScope(query, Some(store.operatorId))
   }
+
+  /**
+   * @param scope   whose settings are wanted, as far as it is known
+   * @param refusal why nothing may be written with them, where it is not known and there are settings of queries. Reading is
+   *                no matter of theirs.
+   */
+  final case class Whose(scope: QueryScope, refusal: Option[InvalidException] = None)
 
   // As Spark's StreamExecution describes a batch's jobs.
   private val Description = "(?s)(.*)\nid = [0-9a-f-]+\nrunId = .*".r

@@ -201,7 +201,9 @@ private[bucketstate] final class OpenStore private (
       forceSnapshot: Boolean,
       stamp: Long
   ): WriteSession = {
-    memory.writing()
+    // Spark's state reader opens variables and joins to write, and writes nothing.
+    val isOfBatch = host.isOfBatch
+    if (isOfBatch) memory.writing() else memory.opening()
     val start = ticker.nanos
     val opened = loading(keeper.openForWrite(base.version, base.checkpointId))
     deleteFailed(opened)
@@ -212,14 +214,27 @@ private[bucketstate] final class OpenStore private (
       case _                  => Option.when(readerMs >= 0)(readerMs)
     }
     database.foreach(db => loading(db.opened()))
-    newestBuiltOn = (base, start)
-    snapshots.goesOn()
-    if (!config.snapshotsInCommit) snapshots.due(base).foreach(snapshots.submit)
+    val begin = () => {
+      memory.writing()
+      newestBuiltOn = (base, start)
+      snapshots.goesOn()
+      if (!config.snapshotsInCommit) snapshots.due(base).foreach(snapshots.submit)
+    }
+    if (isOfBatch) begin()
     val ids = CheckpointIds.forStore(config.spark.checkpointIds, base.checkpointId, newId)
     // As of now: what a reader of this process lists meanwhile was not known to whoever builds on this.
     val writtenUpTo = keeper.writtenUpTo
     val check = checkOf(opened, base, writtenUpTo)
-    val version = OpenedForWrite(opened, base, ids, check, writtenUpTo, loadMs, forceSnapshot)
+    val version = OpenedForWrite(
+      opened,
+      base,
+      ids,
+      check,
+      writtenUpTo,
+      loadMs,
+      forceSnapshot,
+      Option.when(!isOfBatch)(begin)
+    )
     new TableWriter(version, stamp, parts, newId)
   }
 

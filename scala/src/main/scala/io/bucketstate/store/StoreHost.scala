@@ -29,6 +29,12 @@ private[bucketstate] trait StoreHost extends LockHost {
   /** Folders that other processes may have made beside one of these, whether they are still there or have died. */
   def foldersLike(own: Path): Seq[Path]
 
+  /**
+   * Whether the caller is a batch of the query that the store is of. Whoever only reads may open versions for writing, too,
+   * and nothing is to begin, or to be told, that only a batch goes on with. What is no batch here and commits is one after all.
+   */
+  def isOfBatch: Boolean
+
   /** A state is handed out that comes from files. */
   def restored(): Unit
 

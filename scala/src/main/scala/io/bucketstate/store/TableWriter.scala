@@ -16,6 +16,7 @@ import io.bucketstate.table.StateTable
  * @param writtenUpTo   the highest version that may have a changelog, as far as was known when it was opened
  * @param loadMs        how long the task waited until it was loaded; None if it was in memory
  * @param forceSnapshot whether the writer's own version must have a snapshot
+ * @param begin         what a batch begins with, where it was not known at the opening that this is one
  */
 private[bucketstate] final case class OpenedForWrite(
     opened: Opened,
@@ -24,7 +25,8 @@ private[bucketstate] final case class OpenedForWrite(
     lineage: LineageCheck,
     writtenUpTo: Long,
     loadMs: Option[Long],
-    forceSnapshot: Boolean
+    forceSnapshot: Boolean,
+    begin: Option[() => Unit]
 )
 
 /**
@@ -51,6 +53,7 @@ private[bucketstate] final class TableWriter(
 
   override def commit(): StoreFigures = {
     requireBase()
+    version.begin.foreach(_())
     // A snapshot that is due is made here where nothing is made in the background.
     val due = if (parts.config.snapshotsInCommit) snapshots.due(version.base) else None
     val own =

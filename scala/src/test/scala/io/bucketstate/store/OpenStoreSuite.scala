@@ -394,6 +394,21 @@ class OpenStoreSuite extends TidySuite {
     }
   }
 
+  test("the limit that a commit tells is of all the memory that it may take, with either engine") {
+    for (
+      (engine, tracker) <- Seq("heap" -> StoreMemory.Tracker, "rocksdb" -> StoreMemory.HotTracker)
+    )
+      use { harness =>
+        val store = harness.open(withIds = false, "engine" -> engine, "memory.maxBytes" -> "64m")
+        val session = write(store, 0)
+        change(session, "a" -> Some("1"))
+        val told = session.commit().values(MetricKey.MemoryLimit)
+        assert(told == (64L << 20) / tracker.stores, engine)
+        session.end()
+        store.close()
+      }
+  }
+
   test("whatever a listing throws, maintenance tells it until a later run succeeds") {
     use { plain =>
       val failures = Iterator[Exception](

@@ -55,6 +55,9 @@ final class StoreHarness(
   /** What is to be kept for good. */
   @volatile var pinned: () => Seq[Attempt] = () => Nil
 
+  /** Whether what opens a version is a batch, as far as it is told. */
+  @volatile var isOfBatch: Boolean = true
+
   /** Called by who waits for a store. */
   @volatile var onWait: () => Unit = () => ()
 

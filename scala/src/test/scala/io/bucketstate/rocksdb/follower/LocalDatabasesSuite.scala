@@ -8,7 +8,7 @@ import scala.jdk.CollectionConverters._
 import io.bucketstate.checkpoint.io.WorkFolder
 import io.bucketstate.config.RocksDbConfig
 import io.bucketstate.rocksdb.state.ExecutorNative
-import io.bucketstate.rocksdb.{ChangingFactory, Databases => NativeDatabases}
+import io.bucketstate.rocksdb.{CopyingFactory, Databases => NativeDatabases}
 import io.bucketstate.testkit.{TempFolder, TidySuite}
 
 /** What a store's databases take of the machine, and that it is given back however they end. */
@@ -51,7 +51,7 @@ class LocalDatabasesSuite extends TidySuite {
   test("a factory of options is one of the jars that the task had, whichever thread makes it") {
     TempFolder.use { folder =>
       val config =
-        NativeDatabases.Plain.copy(optionsFactory = Some(classOf[ChangingFactory].getName))
+        NativeDatabases.Plain.copy(optionsFactory = Some(classOf[CopyingFactory].getName))
       val all = databases(made(folder), config = config)
       val (thread, before) = (Thread.currentThread, Thread.currentThread.getContextClassLoader)
       // As of a thread that the process makes for itself.

@@ -60,6 +60,15 @@ object SparkInternals {
   /** Throws what Spark expects of a task that it has killed, if the caller is one. */
   def requireTaskAlive(): Unit = Option(TaskContext.get()).foreach(_.killTaskIfInterrupted())
 
+  /**
+   * Whether the running task is of a streaming query's batch, as Spark marks its jobs; outside of a task there is nobody
+   * who could tell. Spark's state reader says that its stores are of a query's run, too, of one that it makes up. Jobs that
+   * user code starts in a thread of its own within a `foreachBatch` may lack the mark.
+   */
+  def isOfBatch: Boolean = Option(TaskContext.get()).forall(
+    _.getLocalProperty(StreamExecution.QUERY_ID_KEY) != null
+  )
+
   /** What the job is described as that the running task is part of. */
   def jobDescription: Option[String] =
     Option(TaskContext.get()).flatMap(task =>
