@@ -97,7 +97,7 @@ class ExtensionMissingWarning(UserWarning):
 class PluginMissingWarning(UserWarning):
     """The application was started without the plugin, so an operator sees nothing of its stores.
 
-    Warned of by `configure` and `enable`. All queries run, without metrics in Prometheus and in
+    Warned of by `configure` and `enable`. Queries run, without metrics in Prometheus and in
     Spark's sinks, without the tab State in Spark's web UI, and with a cold first batch.
 
     What to do: make the session with `configure`, or name the plugin in `spark.plugins` when the

@@ -244,11 +244,16 @@ def _look_for_the_rest(spark: SparkSession, partitions: int | None) -> None:
             "stores for Prometheus or Spark's sinks, no tab State in Spark's web UI, and no "
             f"warm-up before the first batch: {PLUGINS_KEY} is read only when Spark starts."
         )
+    queries = "All queries run"
+    if refuses:
+        queries = "Other queries run"
+    elif not has_extension and minor_of(spark.version) != "4.0":
+        queries += ' but stateful.apply(operator="transformWithState")'
     if missing:
         warnings.warn(
             f"{' '.join(missing)} To have all, start the application with "
             '`bucketstate.configure(builder)`, or with `spark-submit --jars "$(bucketstate jar)" '
-            f"--conf {PLUGINS_KEY}={PLUGIN_CLASS}`. {'Other' if refuses else 'All'} queries run.",
+            f"--conf {PLUGINS_KEY}={PLUGIN_CLASS}`. {queries}.",
             ExtensionMissingWarning if refuses else PluginMissingWarning,
             stacklevel=3,
         )
