@@ -68,7 +68,7 @@ MOVES_PYTESTS := $(addprefix tests/integration/,test_move.py test_moving.py test
   test_moved_on.py test_moves_by_chance.py test_repartitioned.py test_in_place.py test_partitions_of_a_session.py)
 ENGINE_PYTESTS := $(addprefix tests/integration/,test_operators.py test_queries.py test_stateful_queries.py test_transform_with_state.py test_cluster.py)
 
-.PHONY: help quick suite quick-stop newest-scala nightly coverage demo demo-tws demo-move test test-scala engines test-python test-sparks lint format jar package release try-release bench figures bench-memory bench-native bench-small-process bench-large bench-expiry bench-stateful bench-tws bench-move bench-live bench-first-batch moves queries sweep conformance conformance-short generate docs clean hdfs bench-many soak chaos bench-s3 moved-checkpoint nexmark ruff lint-python rooms environments lint-scala $(TYPED_ON) $(MOVES_ON) tab $(TABS_ON) outside-links
+.PHONY: help quick suite quick-stop newest-scala oldest-scala nightly coverage demo demo-tws demo-move test test-scala engines test-python test-sparks lint format jar package release try-release bench figures bench-memory bench-native bench-small-process bench-large bench-expiry bench-stateful bench-tws bench-move bench-live bench-first-batch moves queries sweep conformance conformance-short generate docs clean hdfs bench-many soak chaos bench-s3 moved-checkpoint nexmark ruff lint-python rooms environments lint-scala $(TYPED_ON) $(MOVES_ON) tab $(TABS_ON) outside-links
 
 ##@ Newcomers
 
@@ -133,14 +133,19 @@ lint-scala: .stamps/venv-$(NEWEST)
 rooms: $(VENV_STAMP) ## count the files of each folder, the arrows between rooms and who knows the table; fail where it is too much
 	@$(PY) -m scripts.rooms
 
+WITH_ROCKSDB := 'set every Test / envVars := Map("BUCKETSTATE_ENGINE" -> "rocksdb", "BUCKETSTATE_HISTORIES" -> "1")'
+
 # One sbt for both engines: to start it and to load the build takes as long as some of the suites.
 test-scala: $(VENV_STAMP) ## run the Scala unit tests only
 	@SPARK=$(CONFORMANCE_SPARK) scripts/sbt core/test "conformance/testOnly $(TEST_SUITES)" $(STORAGE_SUITES) \
-	  'set every Test / envVars := Map("BUCKETSTATE_ENGINE" -> "rocksdb", "BUCKETSTATE_HISTORIES" -> "1")' \
-	  "core/testOnly $(ENGINE_SUITES)" "conformance/testOnly *BucketedStateStoreSuite"
+	  $(WITH_ROCKSDB) "core/testOnly $(ENGINE_SUITES)" "conformance/testOnly *BucketedStateStoreSuite"
 
 newest-scala: $(VENV_STAMP) ## run the Scala unit tests on Spark 4.3 itself (make test takes the newest that has test jars, the Python tests 4.3)
 	@SPARK=$(NEWEST) scripts/sbt core/test
+
+oldest-scala: .stamps/tools ## run the Scala unit tests on Spark 4.1 and 4.0, too, which have suites of their own
+	SPARK=4.1 scripts/sbt core/test $(WITH_ROCKSDB) "core/testOnly $(ENGINE_SUITES)"
+	SPARK=4.0 scripts/sbt core/test $(WITH_ROCKSDB) "core/testOnly $(ENGINE_SUITES)"
 
 test-python: $(VENV_STAMP) $(JAR) ## run pytest only (PYTEST_ARGS="-k name" narrows it)
 	@$(PY) -m pytest $(PYTEST_ARGS)

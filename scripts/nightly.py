@@ -18,6 +18,7 @@ from typing import NamedTuple
 
 STEPS: Mapping[str, Sequence[str]] = {
     "newest-scala": ["newest-scala"],
+    "oldest-scala": ["oldest-scala"],
     "engines": ["engines"],
     "conformance": ["conformance"],
     "conformance-4.1": ["conformance", "SPARK=4.1"],

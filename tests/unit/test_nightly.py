@@ -66,5 +66,6 @@ def test_a_night_that_is_cut_short_has_a_page(
 
 def test_a_step_that_there_is_none_of(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert nightly.main(["engine"]) == 2
-    assert "There is no step engine, only: newest-scala engines" in capsys.readouterr().err
+    said = capsys.readouterr().err
+    assert "There is no step engine, only: newest-scala oldest-scala engines" in said
     assert not folder.exists()
