@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 import shutil
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import pytest
 
 from tests.kit.checkpoints import Built
-from tests.unit.checkpoint.test_state import grown
+from tests.unit.checkpoint.test_state import grown, rewrite
 from tests.unit.test_report import batches, page
 
 pytestmark = pytest.mark.slow
@@ -53,9 +54,10 @@ def test_many_buckets_are_added_up_and_the_page_says_so(tmp_path: Path) -> None:
     )
 
 
-def test_several_operators_and_stores_have_charts_of_their_own(built: Built) -> None:
-    second = built.root / "state/1"
-    shutil.copytree(built.root / "state/0", second)
+def with_second(built: Built, uncounted: Iterable[int] = ()) -> None:
+    """Another operator of the same changes, which has not counted its keys at some versions."""
+    first, second = built.root / "state/0", built.root / "state/1"
+    shutil.copytree(first, second)
     for partition in range(2):
         # The store ids of its manifests are those of the operator that was copied.
         for manifest in (second / str(partition)).glob("*.manifest"):
@@ -63,11 +65,74 @@ def test_several_operators_and_stores_have_charts_of_their_own(built: Built) -> 
     metadata = second / "_metadata/metadata"
     text = metadata.read_text().replace('"operatorId": 0', '"operatorId": 1')
     metadata.write_text(text.replace("stateStoreSave", "dedupe"))
+    for version in uncounted:
+        rewrite(built, version, None)
+        # The first operator's file was rewritten: they change places.
+        name = f"0/{version}.changelog"
+        written = (first / name).read_bytes()
+        shutil.copyfile(second / name, first / name)
+        (second / name).write_bytes(written)
+
+
+def test_several_operators_and_stores_have_charts_of_their_own(built: Built) -> None:
+    with_second(built)
     found = page(built.root)
     first = found.charts["Operator 0 (stateStoreSave): keys per partition"]
     assert first.values == found.charts["Operator 1 (dedupe): keys per partition"].values
     assert set(found.charts["Keys by version"].traces) == {"operator 0", "operator 1"}
     assert "Operator 1 (dedupe): keys per bucket" in found.charts
+
+
+def test_an_operator_that_nobody_counted_is_named(built: Built) -> None:
+    alone = page(built.root).charts["Keys by version"].finding
+    with_second(built, uncounted=range(1, 7))
+    charts = page(built.root).charts
+    assert set(charts["Keys by version"].traces) == {"operator 0"}
+    assert charts["Keys by version"].finding == (
+        f"Without operator 1: {alone} "
+        "Keys of 6 versions of operator 1 were not counted (exactKeyCount)."
+    )
+    changed = charts["Changed keys by version"]
+    assert set(changed.traces) == {"operator 0", "operator 1"}
+    assert "operator 1" not in changed.finding
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "between", "said"),
+    [
+        ([], [1, 6], (2, 5), "Keys of 2 versions of operator 1 were not counted (exactKeyCount)."),
+        ([6], [6], (1, 5), "Keys of 1 version were not counted (exactKeyCount)."),
+        (
+            [5, 6],
+            [1, 2, 3, 4],
+            None,
+            "Keys of 2 versions of operator 0 were not counted (exactKeyCount). "
+            "Keys of 4 versions of operator 1 were not counted (exactKeyCount).",
+        ),
+    ],
+)
+def test_keys_are_told_of_versions_at_which_all_operators_are_counted(
+    built: Built,
+    first: Sequence[int],
+    second: Sequence[int],
+    between: tuple[int, int] | None,
+    said: str,
+) -> None:
+    with_second(built, uncounted=second)
+    for version in first:
+        rewrite(built, version, None)
+    chart = page(built.root).charts["Keys by version"]
+    # Both operators hold the same.
+    held = [2 * sum(map(len, state.values())) for state in built.states]
+    told = "There is no version at which all of these are known."
+    if between is not None:
+        oldest, newest = between
+        told = f"{held[oldest]:,} at version {oldest}, {held[newest]:,} at version {newest}."
+    assert chart.finding == f"{told} {said}"
+    known = [value is not None for value in chart.traces["operator 1"]["y"]]
+    assert [version for version, is_known in enumerate(known, 1) if not is_known] == [
+        version for version in second if version not in first
+    ]
 
 
 def test_many_partitions_are_left_out_and_the_page_says_so(tmp_path: Path) -> None:

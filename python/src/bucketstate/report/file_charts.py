@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from bucketstate.checkpoint.format.names import ChangelogName, ManifestName, RunName, StoreFile
 from bucketstate.optional import pandas as pd
@@ -13,6 +13,9 @@ from bucketstate.report.material import Material
 from bucketstate.units import size
 
 _KINDS = ("changelogs", "data files", "manifests")
+
+Whose = tuple[int, str]
+"""An operator, and the name of one of its stores."""
 
 
 def section(material: Material) -> Section:
@@ -102,14 +105,14 @@ def _told(frame: pd.DataFrame, column: str, title: str, what: str) -> Part:
     whole = grouped.count() == grouped.size()
     sums = grouped.sum().where(whole).dropna()
     if sums.empty:
-        return Untold(title, " ".join(_lacking(frame, column, [])))
+        return Untold(title, " ".join(_lacking(frame, column)))
     places = sorted(set(sums.index.get_level_values("version")))
     groups, said = _grouped(places)
     # Changes of versions in a row add up, what is held at the last of them stands for all.
     added = column == "changes"
     at = [group[-1] for group in groups]
     series = []
-    of_stores: dict[tuple[int, str], dict[int, int]] = {}
+    of_stores: dict[Whose, dict[int, int]] = {}
     for row in sums.rename("number").reset_index().to_dict("records"):
         found = of_stores.setdefault((row["operator"], row["store"]), {})
         found[row["version"]] = int(row["number"])
@@ -127,32 +130,73 @@ def _told(frame: pd.DataFrame, column: str, title: str, what: str) -> Part:
             f"{int(sums.sum()):,} in all; {_named(groups[most])} {has} most, {of_most:,.0f}.{said}"
         )
     else:
-        first, newest = (sum(s.values[n] or 0 for s in series) for n in (0, -1))
-        finding = f"{first:,.0f} at version {at[0]:,}, {newest:,.0f} at version {at[-1]:,}."
+        finding = _first_and_last(at, series)
         if said:
             finding += f" Shown is the last of each {len(groups[0]):,} versions in a row."
-    finding = " ".join([finding, *_lacking(frame, column, places)])
+    every = _whose_all(frame)
+    if without := every - of_stores.keys():
+        finding = f"Without {_called(without, every)}: {finding}"
+    finding = " ".join([finding, *_lacking(frame, column)])
     return Chart(title, finding, (bars if added else lines)(versions(at), series, what))
 
 
-def _lacking(frame: pd.DataFrame, column: str, told: Sequence[int]) -> Iterator[str]:
-    """Why the other versions have no number: a sentence for each cause, by what their rows have."""
-    null = frame[frame[column].isna() & ~frame["version"].isin(told)]
+def _first_and_last(at: Sequence[int], series: Sequence[Series]) -> str:
+    """How many keys there were at the first and the last version at which all are known."""
+    known = [n for n in range(len(at)) if all(s.values[n] is not None for s in series)]
+    if not known:
+        return "There is no version at which all of these are known."
+    ends = [(sum(s.values[n] or 0 for s in series), at[n]) for n in (known[0], known[-1])]
+    return ", ".join(f"{keys:,.0f} at version {version:,}" for keys, version in ends) + "."
+
+
+def _lacking(frame: pd.DataFrame, column: str) -> Iterator[str]:
+    """Why versions of stores have no number: a sentence for each cause, by what their rows have."""
+    null = frame[frame[column].isna()]
     there = null["manifest"] | null["changelog_bytes"].notna()
-    removed = set(null.loc[~there, "version"])
-    if removed:
-        yield f"Retention removed the files that tell it of {_several(len(removed))}."
-    others = len(set(null["version"]) - removed)
-    if not others:
-        return
-    if column == "keys":
-        yield f"Keys of {_several(others)} were not counted (exactKeyCount)."
-    else:
-        are = "is a snapshot" if others == 1 else "are snapshots"
-        yield (
-            f"{_several(others)} {are} without a changelog, as moves and retention leave it: what "
-            "changed then is not known."
-        )
+    rows = null.assign(there=there).groupby(["operator", "store", "version"])["there"].all()
+    removed: dict[Whose, set[int]] = {}
+    others: dict[Whose, set[int]] = {}
+    for row in rows.reset_index().to_dict("records"):
+        found = others if row["there"] else removed
+        found.setdefault((row["operator"], row["store"]), set()).add(row["version"])
+    every = _whose_all(frame)
+    for whose, number in _together(removed, every):
+        yield f"Retention removed the files that tell it of {_several(number)}{whose}."
+    for whose, number in _together(others, every):
+        if column == "keys":
+            yield f"Keys of {_several(number)}{whose} were not counted (exactKeyCount)."
+        else:
+            are = "is a snapshot" if number == 1 else "are snapshots"
+            yield (
+                f"{_several(number)}{whose} {are} without a changelog, as moves and retention "
+                "leave it: what changed then is not known."
+            )
+
+
+def _whose_all(frame: pd.DataFrame) -> set[Whose]:
+    rows = frame[["operator", "store"]].drop_duplicates().to_dict("records")
+    return {(row["operator"], row["store"]) for row in rows}
+
+
+def _together(of: Mapping[Whose, set[int]], every: set[Whose]) -> Iterator[tuple[str, int]]:
+    """Whose versions these are, and how many; nobody is named where it is the same for all."""
+    alike: dict[frozenset[int], set[Whose]] = {}
+    for whose, found in of.items():
+        alike.setdefault(frozenset(found), set()).add(whose)
+    for lacked, some in alike.items():
+        yield "" if some == every else f" of {_called(some, every)}", len(lacked)
+
+
+def _called(some: set[Whose], every: set[Whose]) -> str:
+    """Operators of which it is all stores are named by themselves."""
+    names = []
+    for operator in sorted({operator for operator, _ in some}):
+        stores = sorted(store for of, store in some if of == operator)
+        if len(stores) == sum(of == operator for of, _ in every):
+            names.append(f"operator {operator}")
+        else:
+            names.append(f"operator {operator} ({', '.join(stores)})")
+    return " and ".join(names)
 
 
 def _several(versions: int) -> str:
