@@ -9,6 +9,7 @@ import time
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from pyspark.sql.types import StructType
 
 from bucketstate.checkpoint import Checkpoint
 from bucketstate.checkpoint.format.names import Attempt
@@ -21,7 +22,7 @@ from bucketstate.errors import (
     RefusedMoveError,
     StorageError,
 )
-from bucketstate.move import rewind, rewinding
+from bucketstate.move import clone, rewind, rewinding
 from tests.kit.cases import cases
 from tests.kit.checkpoints import Built, log
 from tests.kit.stops import Stopped, Writes, tree
@@ -117,6 +118,32 @@ def test_nothing_after_it_is_nothing_to_do(built: Built) -> None:
     assert (report.dropped, report.changelogs, report.manifests) == ((), 0, 0)
     assert tree(built.root) == before
     assert not (built.root / "_bucketstate").exists()
+
+
+def without_keys(root: Path) -> Built:
+    """An operator of one partition, of which Spark records the query's number all the same."""
+    built = Built(root, key=StructType(), partitions=1)
+    for number in range(4):
+        built.batch({(): (number, number)})
+    metadata = root / "state/0/_metadata/metadata"
+    text = metadata.read_text()
+    metadata.write_text(text.replace('"numPartitions": 1', '"numPartitions": 2'))
+    assert metadata.read_text() != text
+    return built
+
+
+def test_what_is_recorded_of_an_operator_without_keys_stays(tmp_path: Path) -> None:
+    built = without_keys(tmp_path / "checkpoint")
+    # A query that runs is not asked about where nothing is done.
+    planned(built, 3, ago=0)
+    before = tree(built.root)
+    assert rewind(built.root, 3).dropped == ()
+    assert tree(built.root) == before
+    metadata = "state/0/_metadata/metadata"
+    clone(built.root, tmp_path / "clone")
+    assert tree(tmp_path / "clone")[metadata] == before[metadata]
+    assert rewind(built.root, 1, stopped=True).dropped == (2, 3)
+    assert tree(built.root)[metadata] == before[metadata]
 
 
 def test_metadata_of_operators_go_back(tmp_path: Path) -> None:
@@ -234,13 +261,15 @@ def test_another_batch_after_one_that_was_stopped(
     assert_at(built, 2)
 
 
-def test_a_query_that_seems_to_run(built: Built) -> None:
-    def at(ago: float) -> None:
-        conf = Checkpoint(built.root).query.settings(5)
-        ms = round((time.time() - ago) * 1000)
-        log(built.root / "offsets/5", 1, {"batchTimestampMs": ms, "conf": conf})
+def planned(built: Built, batch: int, *, ago: float) -> None:
+    """Has a batch planned so many seconds ago."""
+    conf = Checkpoint(built.root).query.settings(batch)
+    ms = round((time.time() - ago) * 1000)
+    log(built.root / f"offsets/{batch}", 1, {"batchTimestampMs": ms, "conf": conf}, "0")
 
-    at(20)
+
+def test_a_query_that_seems_to_run(built: Built) -> None:
+    planned(built, 5, ago=20)
     before = tree(built.root)
     with pytest.raises(RefusedMoveError, match=r"batch 5 was planned 2\d s ago, so the query"):
         rewind(built.root, 2)
@@ -251,9 +280,7 @@ def test_a_query_that_seems_to_run(built: Built) -> None:
 
 
 def test_a_query_that_stopped_a_minute_ago(built: Built) -> None:
-    conf = Checkpoint(built.root).query.settings(5)
-    ms = round((time.time() - 61) * 1000)
-    log(built.root / "offsets/5", 1, {"batchTimestampMs": ms, "conf": conf})
+    planned(built, 5, ago=61)
     rewind(built.root, 2)
     assert_at(built, 3)
 

@@ -22,7 +22,7 @@ from bucketstate.errors import MissingFileError, RefusedMoveError
 from bucketstate.move import marker
 from bucketstate.move.contents import Contents, StoreContents, contents_of
 from bucketstate.move.copying import Copier, How, taken
-from bucketstate.move.logs import at_home, in_partitions, with_query_id
+from bucketstate.move.logs import at_home, with_query_id
 from bucketstate.move.points import Point, one_of, point_of
 from bucketstate.move.reports import CloneReport
 
@@ -289,7 +289,7 @@ def _copied(name: str, point: Point, target: WritableFolder) -> None:
 def _metadata(name: str, point: Point, target: WritableFolder) -> tuple[str, bytes]:
     operator = int(name.split("/")[1])
     path = point.catalog.query.folder.path_of(name)
-    data = in_partitions(_read(point, name), point.partitions(operator), path)
+    data = point.in_its_partitions(_read(point, name), operator, path)
     with_paths = at_home(data, operator, target.uri, path)
     if with_paths != data and not target.is_local and ":/" not in target.uri:
         raise RefusedMoveError(

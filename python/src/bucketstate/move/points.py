@@ -23,6 +23,7 @@ from bucketstate.errors import (
     NoSuchStateError,
     RefusedMoveError,
 )
+from bucketstate.move.logs import in_partitions
 
 _LOGS = ("offsets", "commits")
 
@@ -95,9 +96,23 @@ class Point:
             elif own not in held.attempts and held.knows(*own):
                 yield store, held.attempt(*own)
 
-    def partitions(self, operator: int) -> int:
-        """How many an operator has at the batch."""
-        return self.catalog.operator_at(operator, self.version).stores[0].partitions
+    def in_its_partitions(self, data: bytes, operator: int, path: str) -> bytes:
+        """An operator's metadata with the number of partitions that it has at the batch.
+
+        What is said of an operator without keys stays: Spark records the number of the query's
+        start, and it has one partition.
+
+        Raises DamagedFileError.
+
+        Args:
+            data: the file, whose first line is its format.
+            operator: Spark's number of it.
+            path: of the file, for a message.
+        """
+        found = self.catalog.operator_at(operator, self.version)
+        if not self.catalog.query.is_keyed(found):
+            return data
+        return in_partitions(data, found.stores[0].partitions, path)
 
     @property
     def _folder(self) -> Folder:

@@ -50,7 +50,6 @@ from bucketstate.move.contents import (
     path_of,
     stores_at,
 )
-from bucketstate.move.logs import in_partitions
 from bucketstate.move.marker import now_ms
 from bucketstate.move.points import Point, check_offsets, one_of, point_of
 from bucketstate.move.reports import RewindReport
@@ -211,7 +210,7 @@ def _divided(point: Point) -> dict[str, bytes]:
         if point.exists(name):
             data = point.read(name)
             path = point.catalog.query.folder.path_of(name)
-            as_then = in_partitions(data, point.partitions(operator.id), path)
+            as_then = point.in_its_partitions(data, operator.id, path)
             if as_then != data:
                 found[name] = as_then
     return found

@@ -378,13 +378,14 @@ class Query:
 
         Spark records the query's number for those without keys, too, which lie in one partition.
         """
-        partitions = recorded if self._is_keyed(operator) else 1
+        partitions = recorded if self.is_keyed(operator) else 1
         if partitions is None or all(s.partitions == partitions for s in operator.stores):
             return operator
         stores = tuple(replace(s, partitions=partitions) for s in operator.stores)
         return replace(operator, stores=stores)
 
-    def _is_keyed(self, operator: OperatorInfo) -> bool:
+    def is_keyed(self, operator: OperatorInfo) -> bool:
+        """Whether an operator has keys, by which its state may lie in several partitions."""
         return self._keyed.get(operator.id, lambda: self._has_keys(operator))
 
     def _has_keys(self, operator: OperatorInfo) -> bool:
