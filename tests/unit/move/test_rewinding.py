@@ -279,6 +279,20 @@ def test_a_query_that_seems_to_run(built: Built) -> None:
     assert_at(built, 3)
 
 
+def test_a_query_that_seems_to_run_where_no_batch_is_dropped(built: Built) -> None:
+    """There are files of a later version, which it may be writing."""
+    built.write_changelog(7, 1, [], 0)
+    planned(built, 5, ago=20)
+    before = tree(built.root)
+    with pytest.raises(RefusedMoveError, match=r"batch 5 was planned 2\d s ago, so the query"):
+        rewind(built.root, 5)
+    assert "Stop it" in rewind(built.root, 5, dry_run=True).notes[0]
+    assert tree(built.root) == before
+    report = rewind(built.root, 5, stopped=True)
+    assert (report.dropped, report.changelogs) == ((), 1)
+    assert_at(built, 6)
+
+
 def test_a_query_that_stopped_a_minute_ago(built: Built) -> None:
     planned(built, 5, ago=61)
     rewind(built.root, 2)

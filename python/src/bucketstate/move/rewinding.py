@@ -119,8 +119,9 @@ def rewind(
         )
     _check_savepoints(catalog.savepoints, point)
     later = _later(point, folder)
+    has_work = bool(later.dropped or later.has_files or later.gone)
     notes = []
-    if later.dropped:
+    if has_work:
         running = _running(catalog)
         if running is not None and not stopped:
             if not dry_run:
@@ -128,7 +129,7 @@ def rewind(
             notes.append(running)
     left = (folder / FOLDER).exists(REWIND)
     _log.info("rewind of %s to batch %d drops %s", folder.location, point.batch, later.dropped)
-    if not dry_run and (later.dropped or later.has_files or later.gone or left):
+    if not dry_run and (has_work or left):
         _go_back(later, folder, point, resumed=left)
     return RewindReport(
         folder.location,
