@@ -25,6 +25,7 @@ from bucketstate.errors import (
 )
 from bucketstate.move import Report, plan
 from bucketstate.move.planning import Kind
+from tests.integration.applications import APPS, answer_of
 from tests.integration.moved_queries import (
     BUCKETS,
     FORMAT,
@@ -596,3 +597,22 @@ def test_ctrl_c_ends_a_move_while_its_spark_starts(tmp_path: Path) -> None:
     while any(Path("/proc", child).exists() for child in children):
         # It looks whether the program is there still once it has started: pytest has a limit.
         time.sleep(0.1)
+
+
+@at_night
+def test_a_jvm_that_is_killed_under_a_move(spark: SparkSession, tmp_path: Path) -> None:
+    twins = Twins(spark, BY_NAME["agg"], tmp_path)
+    theirs = _settings(HDFS)
+    twins.go(theirs, theirs, batches=1)
+    unload(spark)
+    source, target = twins.moved.checkpoint, tmp_path / "target"
+    before = tree(source)
+    command = [sys.executable, str(APPS / "ended.py"), str(source), str(target)]
+    said = answer_of(command, timeout=170)["said"]
+    assert said.startswith("The session's JVM has ended")
+    assert "run the same move again" in said
+    assert tree(source) == before
+    assert not (target / "commits").exists()
+    twins.move("target", "import")
+    twins.go(_settings(OURS), theirs, batches=1)
+    twins.check()

@@ -178,11 +178,13 @@ class MissingFileError(CheckpointError, FileNotFoundError):
 class StorageError(BucketstateError, OSError):
     """The file system failed; the checkpoint may be all right.
 
-    Raised for whatever a file system refuses: rights, a network, a full or missing disk. It is no
+    Raised for whatever a file system refuses: rights, a network, a full or missing disk. And by a
+    move that is made by Spark, where its job failed or the session's JVM has ended. It is no
     `CheckpointError`: whoever catches that one, to go on without a file that is damaged, does not
     take for damage what could not be read this time.
 
-    What to do: see that it can be reached and read with these credentials, and try again.
+    What to do: see that it can be reached and read with these credentials, and try again; of a
+    JVM that has ended, with a new session.
     """
 
 

@@ -6,7 +6,7 @@ import argparse
 import os
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
 from bucketstate.errors import InvalidArgumentError, SessionError
@@ -53,6 +53,14 @@ def session(arguments: argparse.Namespace) -> Iterator[SparkSession]:
     try:
         yield spark
     finally:
+        _stop(spark)
+
+
+def _stop(spark: SparkSession) -> None:
+    """Stops the session; where its JVM has ended, what was done with it has said so."""
+    from py4j.protocol import Py4JError
+
+    with suppress(Py4JError, OSError):
         spark.stop()
 
 

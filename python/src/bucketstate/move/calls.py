@@ -6,7 +6,7 @@ import signal
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor, wait
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
 from bucketstate.errors import (
@@ -30,6 +30,8 @@ _ERRORS: Mapping[str, type[BucketstateError]] = {
     "UnavailableException": StorageError,
 }
 """The five kinds of failure of the JVM's side."""
+_ANSWERS = ("Trace:", "does not exist in the JVM")
+"""What py4j's errors have where a JVM that is there has refused a call."""
 _POLL_SECONDS = 0.2
 _AGAIN_SECONDS = 0.02
 
@@ -76,9 +78,13 @@ def waited(call: Callable[[], Any], tell: Callable[[], None], cancel: Callable[[
 
 def _given_up(done: Future[Any], cancel: Callable[[], Any]) -> str:
     """Waits for the end of what nobody waits for any more, and says what that was."""
+    from py4j.protocol import Py4JError
+
     while not done.done():
         # Once more each time: a move or a job that was about to begin has not heard of it.
-        cancel()
+        with suppress(Py4JError, OSError):
+            # A JVM that has ended hears nothing; the call ends with it.
+            cancel()
         wait([done], _AGAIN_SECONDS)
     try:
         with told():
@@ -110,20 +116,65 @@ class told:  # noqa: N801 - read as a word of a with statement
     def __enter__(self) -> None: ...
 
     def __exit__(self, _: object, error: BaseException | None, trace: object) -> None:
-        from py4j.protocol import Py4JJavaError
-        from pyspark.errors import PySparkException
+        if error is None or isinstance(error, BucketstateError):
+            # Spark Connect alone has no py4j, and is refused by one of these.
+            return
+        from py4j.protocol import Py4JError
 
-        if isinstance(error, Py4JJavaError):
-            cause = error.java_exception
-            kind = _ERRORS.get(cause.getClass().getSimpleName())
-            if kind is not None:
-                raise kind(str(cause.getMessage())) from None
-            said = str(cause.toString())
-        elif isinstance(error, PySparkException):
-            said = str(error)
-        else:
+        if _is_end(error):
+            raise _ended(error) from error
+        try:
+            own, said = _said(error)
+        except (Py4JError, ConnectionError) as end:
+            # It ended before it had said what went wrong.
+            raise _ended(end) from end
+        if own is not None:
+            raise own(str(said)) from None
+        if said is None:
             return
         raise StorageError(
             f"The move failed: {said}. Nothing was published; the same move begins again, and "
             "Spark's log has more about it."
         ) from error
+
+
+def first_line(error: BaseException) -> str:
+    """What an error says, in a line: of Java's, the one that the others are wrapped around."""
+    from py4j.protocol import Py4JJavaError
+
+    if isinstance(error, Py4JJavaError):
+        cause = error.java_exception
+        while (inner := cause.getCause()) is not None:
+            cause = inner
+        return str(cause.toString()).partition("\n")[0]
+    return str(error).partition("\n")[0]
+
+
+def _said(error: BaseException) -> tuple[type[BucketstateError] | None, str | None]:
+    """What the JVM says of an error of its own, and which error of this package that is."""
+    from py4j.protocol import Py4JJavaError
+    from pyspark.errors import PySparkException
+
+    if isinstance(error, Py4JJavaError):
+        cause = error.java_exception
+        own = _ERRORS.get(cause.getClass().getSimpleName())
+        return own, str(cause.toString() if own is None else cause.getMessage())
+    return None, str(error) if isinstance(error, PySparkException) else None
+
+
+def _is_end(error: BaseException) -> bool:
+    """Whether an error is what py4j raises where the JVM has ended."""
+    from py4j.protocol import Py4JError, Py4JJavaError
+
+    if isinstance(error, Py4JError) and not isinstance(error, Py4JJavaError):
+        return not any(answer in str(error) for answer in _ANSWERS)
+    return isinstance(error, ConnectionError)
+
+
+def _ended(error: BaseException) -> StorageError:
+    """The error of a move whose JVM has ended: nobody is left to say whether it was published."""
+    return StorageError(
+        f"The session's JVM has ended ({first_line(error)}), and how far the move had come is not "
+        "known. Make a new session, and run the same move again. Where it was one in place, "
+        "_bucketstate/in-place.json is there until it is finished or undone."
+    )

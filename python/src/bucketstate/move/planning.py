@@ -204,7 +204,7 @@ class Plan:
             RefusedMoveError: it cannot be made so, or the source or the target has changed.
             DamagedFileError: a file of the source is damaged, or the target is not what was read.
             MissingFileError: a file of the source is not there.
-            StorageError: a file system failed, or the job.
+            StorageError: a file system failed, or the job, or the session's JVM has ended.
         """
         return self._waited(self._plan.run, progress)
 
@@ -213,7 +213,9 @@ class Plan:
     ) -> Report:
         def tell() -> None:
             if progress is not None:
-                progress(Progress(**json.loads(self._plan.progressJson())))
+                with told():
+                    found = json.loads(self._plan.progressJson())
+                progress(Progress(**found))
 
         made = waited(call, tell, self._plan.cancel)
         with told():
@@ -296,7 +298,7 @@ def plan(
         DefinitionError: what is given as a state class is none.
         DamagedFileError: a log or a file of metadata is damaged.
         MissingFileError: one of them is not there.
-        StorageError: a file system failed.
+        StorageError: a file system failed, or the session's JVM has ended.
         SessionError: the session is not a classic one, or has no jar.
     """
     texts = {"kind": kind, "to": to, "delete_keys": delete_keys, "verify": verify}
@@ -327,7 +329,8 @@ def plan(
         "inPlace": bool(in_place) or None,
     }
     given = {name: value for name, value in request.items() if value is not None}
-    door(spark)
+    with told():
+        door(spark)
     frame = _rows(spark, rows, state, json.dumps(given))
     if frame is None and rows is not None:
         given["rows"] = str(rows)
@@ -369,7 +372,7 @@ def undo(spark: SparkSession, checkpoint: str) -> Undone:
         RefusedMoveError: there is no rewrite to undo, or a query has gone on since.
         DamagedFileError: what the query is to go on with is damaged.
         MissingFileError: a file of it is not there.
-        StorageError: a file system failed.
+        StorageError: a file system failed, or the session's JVM has ended.
         SessionError: the session is not a classic one, or has no jar.
     """
     with told():
