@@ -245,6 +245,11 @@ def test_what_cannot_be_given_is_refused(spark: SparkSession, tmp_path: Path, ki
         refused(one.selectExpr("s", "'x' as seen"), "field seen of Kept is str", state=Kept)
         refused(str(tmp_path / "nowhere"), "cannot be read as Parquet", state=Kept)
         refused(str(tmp_path / "nowhere"), "cannot be read as Parquet")
+        text = tmp_path / "rows.txt"
+        text.write_text("s,seen\nname-1,5\n")
+        no_parquet = r"rows\.txt cannot be read as Parquet files: .*is not a Parquet file"
+        refused(str(text), no_parquet, state=Kept)
+        refused(str(text), no_parquet)
         refused(None, "takes rows")
     else:
         made = plan(spark, source, str(tmp_path / "x"), "rewrite", rows=one)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from bucketstate.checkpoint.store.catalog import whole_number
 from bucketstate.errors import InvalidArgumentError, RefusedMoveError
-from bucketstate.move.calls import door, told, waited
+from bucketstate.move.calls import door, first_line, told, waited
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -386,17 +386,20 @@ def _lines(offsets: Any) -> bool:
 
 def _rows(spark: SparkSession, rows: Any, state: Any, request: str) -> DataFrame | None:
     """The frame of an upsert; None where the JVM reads one by itself, or there is none."""
-    from pyspark.errors import AnalysisException
+    from py4j.protocol import Py4JJavaError
+    from pyspark.errors import PySparkException
 
     if rows is None:
         return None
     if isinstance(rows, str | os.PathLike):
         if state is None:
             return None
-        try:
-            rows = spark.read.parquet(str(rows))
-        except AnalysisException as error:
-            raise RefusedMoveError(f"{rows} cannot be read as Parquet files: {error}") from None
+        path = str(rows)
+        with told():
+            try:
+                rows = spark.read.parquet(path)
+            except (Py4JJavaError, PySparkException) as error:
+                raise _unreadable(path, first_line(error)) from None
     if state is None:
         frame: DataFrame = rows
         return frame
@@ -409,6 +412,13 @@ def _rows(spark: SparkSession, rows: Any, state: Any, request: str) -> DataFrame
         return found
 
     return with_documents(rows, state, key_columns)
+
+
+def _unreadable(path: str, said: str) -> RefusedMoveError:
+    return RefusedMoveError(
+        f"{path} cannot be read as Parquet files: {said.rstrip('.')}. Give a file or a folder with "
+        "a row for each key."
+    )
 
 
 def _report(found: Mapping[str, Any]) -> Report:

@@ -6,6 +6,7 @@ import scala.collection.mutable.ArrayBuffer
 import scala.util.Using
 
 import org.apache.hadoop.fs.Path
+import org.apache.spark.SparkException
 import org.apache.spark.sql.catalyst.expressions.Expression
 import org.apache.spark.sql.execution.streaming.state.{SparkSessions, StateStoreConf}
 import org.apache.spark.sql.internal.SQLConf
@@ -22,7 +23,7 @@ import io.bucketstate.checkpoint.io.{
 import io.bucketstate.checkpoint.records.FamilyEncodings
 import io.bucketstate.config.ConfigKey
 import io.bucketstate.error.{CorruptException, InvalidException}
-import io.bucketstate.move.job.{OwnHeads, SideBySide, StoreHead, StoreWork}
+import io.bucketstate.move.job.{JobFailure, OwnHeads, SideBySide, StoreHead, StoreWork}
 import io.bucketstate.move.log.{OffsetEntry, QueryFolder, QueryLogs}
 import io.bucketstate.move.place.PlaceRules
 import io.bucketstate.move.read.ColumnNames.unique
@@ -441,13 +442,19 @@ private[move] final class Planner(
   private def rowsGiven: Option[DataFrame] = frame.orElse(request.rows.map { path =>
     try spark.read.parquet(path)
     catch {
-      case e: AnalysisException =>
-        throw new InvalidException(
-          s"$path cannot be read as Parquet files: ${e.getMessage.linesIterator.next()}",
-          "Give a file or a folder with a row for each key."
-        )
+      case e: AnalysisException => throw unreadable(path, e.getMessage)
+      // A job reads which columns there are, and fails with what is no Parquet file.
+      case e: SparkException => throw unreadable(path, JobFailure.innermost(e).toString)
     }
   })
+
+  private def unreadable(path: String, said: String): InvalidException = {
+    val line = said.linesIterator.next().stripSuffix(".")
+    new InvalidException(
+      s"$path cannot be read as Parquet files: $line",
+      "Give a file or a folder with a row for each key."
+    )
+  }
 
   private def shaped(rows: DataFrame): (Long, RowShape) = {
     val operator = chosen(source.operators)

@@ -9,7 +9,7 @@ private[move] object JobFailure {
 
   /** In the project's own words where they are its, else as a failure of the move. */
   def told(failure: Throwable): Throwable = {
-    val causes = Iterator.iterate(failure)(_.getCause).takeWhile(_ != null).toSeq
+    val causes = causesOf(failure)
     causes.collectFirst { case own: BucketstateException => own }.orElse(ofRows(causes)).getOrElse {
       new UnavailableException(
         "The move",
@@ -19,6 +19,12 @@ private[move] object JobFailure {
       )
     }
   }
+
+  /** What all others were wrapped around. */
+  def innermost(failure: Throwable): Throwable = causesOf(failure).last
+
+  private def causesOf(failure: Throwable): Seq[Throwable] =
+    Iterator.iterate(failure)(_.getCause).takeWhile(_ != null).toSeq
 
   private def roomFor(causes: Seq[Throwable]): String =
     if (causes.exists(_.isInstanceOf[IOException]))
