@@ -2,14 +2,18 @@ package io.bucketstate
 
 import java.nio.charset.StandardCharsets.US_ASCII
 import java.nio.file.Files
+import java.util.concurrent.CountDownLatch
 
 import scala.util.Random
 
 import org.apache.spark.SparkException
 
+import io.bucketstate.background.BackgroundPool
+import io.bucketstate.checkpoint.io.NioFileStore
+import io.bucketstate.config.Engine
 import io.bucketstate.error.CorruptException
 import io.bucketstate.testkit.ProviderHarness._
-import io.bucketstate.testkit.{Damage, ProviderHarness, TidySuite}
+import io.bucketstate.testkit.{Damage, ProviderHarness, StoreHarness, TempFolder, TidySuite}
 
 /** A restart from more bytes of changelog than are read before the first get. */
 class LongTailSuite extends TidySuite {
@@ -85,6 +89,47 @@ class LongTailSuite extends TidySuite {
       assertThrows[SparkException](store.commit())
       store.abort()
       provider.close()
+    }
+  }
+
+  test("no changelog is deleted that a bucket is still to be loaded from, whatever covers it") {
+    TempFolder.use { folder =>
+      val files = new NioFileStore(folder.resolve("store"))
+      val harness = new StoreHarness(files, folder, retained = 1)
+      val settings = Seq("engine" -> Engine.Heap.name, "snapshot.maxBytes" -> "1g")
+      def changelogs = files.list().map(_.name).filter(_.endsWith(".changelog")).toSet
+      val first = harness.open(withIds = false, settings: _*)
+      (0 until versions).foreach { v =>
+        StoreHarness.batch(first, v.toLong)(keys.map(k => k._2 -> Option(big(v, k))): _*)
+      }
+      first.close()
+
+      val goOn = new CountDownLatch(1)
+      // What would be loaded beside the batches waits behind these, for however many threads there are.
+      (1 to 8).foreach(_ => BackgroundPool.submit(() => goOn.await()))
+      try {
+        val again = harness.open(withIds = false, settings: _*)
+        val changed = keys.head._2 -> "new"
+        val covered = StoreHarness.batch(again, versions.toLong, forceSnapshot = true)(
+          changed._1 -> Some(changed._2)
+        )
+        assert(files.exists(s"${versions + 1}.manifest") && !covered.table.isLoaded)
+        val next = StoreHarness.write(again, versions + 1L)
+        again.maintain()
+        assert(changelogs == (1 to versions + 1).map(v => s"$v.changelog").toSet)
+        goOn.countDown()
+        val wanted = keys.map(k => k._2 -> big(versions - 1, k)).toMap + changed
+        assert(StoreHarness.contents(next.table, versions + 2L) == wanted)
+        next.commit()
+        next.end()
+        // Now that all is in memory they are of no use.
+        again.maintain()
+        assert(changelogs == Set(s"${versions + 1}.changelog", s"${versions + 2}.changelog"))
+        assert(StoreHarness.read(again, versions + 2L) == wanted)
+      } finally {
+        goOn.countDown()
+        harness.close()
+      }
     }
   }
 }
