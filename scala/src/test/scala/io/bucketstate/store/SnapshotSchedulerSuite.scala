@@ -1,15 +1,25 @@
 package io.bucketstate.store
 
-import java.util.concurrent.{Executor, RejectedExecutionException}
+import java.util.concurrent.{CountDownLatch, Executor, RejectedExecutionException, TimeUnit}
 
 import scala.collection.mutable.ArrayBuffer
 import scala.util.Using
 
 import io.bucketstate.background.{Background, NeediestFirst, PacePlan, Pause, Ticker}
-import io.bucketstate.checkpoint.snapshot.SnapshotPlan
-import io.bucketstate.config.MetricKey
+import io.bucketstate.checkpoint.records.BucketSource
+import io.bucketstate.checkpoint.snapshot.{SnapshotPlan, SnapshotTarget}
+import io.bucketstate.config.{Engine, MetricKey}
 import io.bucketstate.error.MissingException
-import io.bucketstate.testkit.{MemoryFileStore, SnapshotRoom, TempFolder, TidySuite, Warnings}
+import io.bucketstate.record.RecordSink
+import io.bucketstate.testkit.{
+  MemoryFileStore,
+  SnapshotRoom,
+  StoreHarness,
+  TempFolder,
+  TidySuite,
+  Warnings,
+  WatchedFileStore
+}
 
 /** When snapshots are begun, and what becomes of those that cannot be. */
 class SnapshotSchedulerSuite extends TidySuite {
@@ -68,6 +78,25 @@ class SnapshotSchedulerSuite extends TidySuite {
       val all = waiting.toSeq
       waiting.clear()
       all.foreach(_.run())
+    }
+  }
+
+  /** A target that tells how often its memory was read, how often it was let go, and whether it was read after that. */
+  private final class Watched(plain: SnapshotTarget) {
+    var reads = 0
+    var releases = 0
+    var isReadLate = false
+
+    val target: SnapshotTarget =
+      plain.copy(memory = plain.memory.map(watching), release = () => releases += 1)
+
+    private def watching(memory: BucketSource): BucketSource = new BucketSource {
+      override def families: Iterable[Int] = memory.families
+      override def read(family: Int, bucket: Int, sink: RecordSink): Unit = {
+        reads += 1
+        isReadLate |= releases > 0
+        memory.read(family, bucket, sink)
+      }
     }
   }
 
@@ -142,6 +171,76 @@ class SnapshotSchedulerSuite extends TidySuite {
       assert(s.released == 1)
       assert(s.published.isEmpty && s.failures == 0)
       s.scheduler.close()
+    }
+  }
+
+  test("what a snapshot reads of memory is held until all is read, and else let go at once") {
+    withSetting { s =>
+      def taken(version: Long): Watched = {
+        val watched = new Watched(s.room.target(version, fromMemory = true))
+        assert(s.scheduler.opened(version))
+        s.scheduler.run(new DueSnapshot(() => watched.target))
+        assert(s.published.last == version && s.failures == 0)
+        watched
+      }
+      s.room.commit((1 to 300).map(i => s"some-$i" -> Some("x")): _*)
+      s.scheduler.checkpointed(1, 100)
+      (1 to 2).foreach(_ => s.batch())
+      val first = taken(3)
+      assert(first.reads == 4 && !first.isReadLate, "four buckets")
+      (1 to 3).foreach(_ => s.batch())
+      val onTop = taken(6)
+      assert(onTop.reads == 0 && onTop.releases == 2, "before it reads files, and at the end")
+      s.scheduler.close()
+    }
+  }
+
+  test("a snapshot of memory is of its version, whatever batches write while it is made") {
+    TempFolder.use { folder =>
+      val own = Thread.currentThread
+      val (held, goOn, made) = (new CountDownLatch(1), new CountDownLatch(1), new CountDownLatch(1))
+      val files = new WatchedFileStore(
+        new MemoryFileStore,
+        // At the first file of several: some buckets have not been read yet.
+        before = name =>
+          if (name.endsWith(".sst") && (Thread.currentThread ne own)) {
+            held.countDown()
+            goOn.await()
+          },
+        after = name => if (name == "2.manifest") made.countDown()
+      )
+      def happens(what: CountDownLatch) = assert(what.await(20, TimeUnit.SECONDS))
+      val harness = new StoreHarness(files, folder)
+      val settings = Seq(
+        "engine" -> Engine.Heap.name,
+        "snapshot.maxVersions" -> "2",
+        "run.maxFileBytes" -> "1"
+      )
+      def texts(version: Long) = (0 until 200).map(n => s"key $n" -> s"$n of $version")
+      def changes(version: Long) = texts(version).map { case (k, v) => k -> Option(v) }
+      try {
+        val store = harness.open(withIds = false, settings: _*)
+        (1L to 2L).foreach(v => StoreHarness.batch(store, v - 1)(changes(v): _*))
+        // The snapshot begins of the version that this opens.
+        val next = StoreHarness.write(store, 2)
+        happens(held)
+        StoreHarness.change(next, changes(3): _*)
+        next.commit()
+        next.end()
+        (4L to 6L).foreach(v => StoreHarness.batch(store, v - 1)(changes(v): _*))
+        goOn.countDown()
+        happens(made)
+        store.close()
+        assert(files.list("runs").size == 4)
+        // So that nothing but the snapshot leads to its version.
+        files.delete("1.changelog")
+        val again = harness.open(withIds = false, settings: _*)
+        assert(StoreHarness.read(again, 2) == texts(2).toMap)
+        assert(StoreHarness.read(again, 6) == texts(6).toMap)
+      } finally {
+        goOn.countDown()
+        harness.close()
+      }
     }
   }
 
