@@ -5,7 +5,7 @@ import java.util.concurrent.atomic.AtomicReference
 import scala.collection.mutable
 import scala.util.Random
 
-import io.bucketstate.record.{BucketAssigner, BucketKey, FamilySpec, RecordBuffer, Scans}
+import io.bucketstate.record.{BucketAssigner, FamilySpec, RecordBuffer, Scans}
 import io.bucketstate.testkit.TextRecords._
 import io.bucketstate.testkit.{Changes, MapCold, TextRecords, TidySuite}
 
@@ -14,17 +14,21 @@ class ColdTableSuite extends TidySuite {
   private type Model = Map[String, String]
 
   /** A table of one family, and what to write in it. */
-  private final class Room(numBuckets: Int, countsExactly: Boolean = true) {
+  private final class Room(
+      numBuckets: Int,
+      countsExactly: Boolean = true,
+      layout: Layout = Layout.Nothing
+  ) {
     val assigner: BucketAssigner = new BucketAssigner(numBuckets)
     val table: VersionedTable =
       new VersionedTable(assigner, 0L, countsExactly = countsExactly)
     val family: FamilyState =
-      table.family(FamilySpec(Changes.descriptor(0), BucketKey.Whole, Scans.Nothing))
+      table.family(FamilySpec(Changes.descriptor(0), layout.bucketKey, layout.scans))
 
-    def key(text: String): RecordBuffer = TextRecords.key(text, assigner)
+    def key(text: String): RecordBuffer = TextRecords.key(text, assigner, layout.bucketKey)
 
     def record(text: String, value: String): RecordBuffer =
-      TextRecords.record(text, value, assigner)
+      TextRecords.record(text, value, assigner, layout.bucketKey)
 
     def version(write: => Unit): Unit = {
       table.begin(table.newest)
@@ -38,35 +42,59 @@ class ColdTableSuite extends TidySuite {
     def written(keys: Range): Unit =
       version(keys.foreach(n => family.put(record(s"k$n", value))))
 
+    /** The cold part of the newest version. */
+    def coldOf(model: Model): MapCold =
+      new MapCold(table.newest, model, assigner, layout.bucketKey)
+
     /** The cold part of the newest version, if it has a thousand such keys. */
     def thousand: MapCold =
-      new MapCold(table.newest, (0 until 1000).map(n => s"k$n" -> value).toMap, assigner)
+      coldOf((0 until 1000).map(n => s"k$n" -> value).toMap)
   }
 
   test("readers in other threads see their version whole while the writer evicts and announces") {
-    for (seed <- 1 to 4) concurrent(new Random(seed.toLong))
+    concurrently()
   }
 
   test("the same while another thread reads ahead what makes buckets whole again") {
-    for (seed <- 1 to 4) concurrent(new Random(seed.toLong), fills = true)
+    concurrently(fills = _ => true)
   }
 
   test("the same of a writer that does not look up what it writes") {
-    for (seed <- 1 to 4)
-      concurrent(new Random(seed.toLong), fills = seed % 2 == 0, countsExactly = false)
+    concurrently(fills = _ % 2 == 0, countsExactly = false)
   }
 
+  for (layout <- Seq(Layout.Ranges, Layout.Prefixes))
+    test(s"the same of readers that scan by a part of the keys, ${layout.scans}") {
+      concurrently(fills = _ % 2 == 0, layout = layout, seeds = 2L)
+    }
+
+  private def concurrently(
+      fills: Long => Boolean = _ => false,
+      countsExactly: Boolean = true,
+      layout: Layout = Layout.Nothing,
+      seeds: Long = 4L
+  ): Unit = {
+    val inPart = (1L to seeds).map { seed =>
+      concurrent(new Random(seed), fills(seed), countsExactly, layout)
+    }
+    assert(inPart.sum > 0, "nobody read what was not whole")
+  }
+
+  /** @return how often the reader came by buckets that were not whole */
   private def concurrent(
       random: Random,
-      fills: Boolean = false,
-      countsExactly: Boolean = true
-  ): Unit = {
-    val room = new Room(numBuckets = 2, countsExactly)
+      fills: Boolean,
+      countsExactly: Boolean,
+      layout: Layout
+  ): Int = {
+    val room = new Room(numBuckets = 2, countsExactly, layout)
     import room._
     var model: Model = Map.empty
     val pinned = new AtomicReference[(Long, Model)]((0L, Map.empty))
     val reading = new AtomicReference[java.lang.Long](null)
     val wrong = new AtomicReference[Throwable]
+    val ofReader = new Random(random.nextLong())
+    var inPart = 0 // the reader's
     @volatile var stop = false
     def look(): Unit = {
       val (version, expected) = pinned.synchronized {
@@ -75,9 +103,15 @@ class ColdTableSuite extends TidySuite {
         now
       }
       try {
+        if (family.notWhole > 0) inPart += 1
         assert(pairsOf(family.records(version)) == expected.toSeq.sorted, s"at $version")
+        val part = layout.part(() => layout.key(ofReader.nextInt(200)), ofReader)
+        val found = part.records(family, version).map(r => keyOf(r) -> valueOf(r)).toSeq
+        if (part.isOrdered) assert(found == found.sorted, s"at $version")
+        val wanted = expected.filter(pair => part.holds(pair._1)).toSeq.sorted
+        assert(found.sorted == wanted, s"a part at $version")
         for (n <- 0 until 200) {
-          val name = s"k$n"
+          val name = layout.key(n)
           val found = Option(family.get(key(name), version)).map(valueOf)
           assert(found == expected.get(name), s"$name at $version")
         }
@@ -101,7 +135,7 @@ class ColdTableSuite extends TidySuite {
         table.begin(held.fold(table.newest)(Math.min(_, table.newest)))
       }
       for (_ <- 1 to 40) {
-        val name = s"k${random.nextInt(200)}"
+        val name = layout.key(random.nextInt(200))
         if (random.nextInt(3) == 0) {
           family.remove(key(name))
           model -= name
@@ -114,7 +148,7 @@ class ColdTableSuite extends TidySuite {
       table.commit()
       assert(family.keyCount.isEmpty || family.keyCount == Some(model.size))
       if (random.nextInt(3) == 0) {
-        val cold = new MapCold(table.newest, model, assigner)
+        val cold = coldOf(model)
         if (table.advance(cold)) announced += cold
       }
       announced.filterInPlace { cold =>
@@ -126,7 +160,44 @@ class ColdTableSuite extends TidySuite {
     reader.join()
     filler.join()
     if (wrong.get != null) throw wrong.get
+    inPart
   }
+
+  for (layout <- Seq(Layout.Ranges, Layout.Prefixes))
+    test(s"a scan takes no answer of a floor that rose before it was looked at, ${layout.scans}") {
+      val room = new Room(numBuckets = 1, layout = layout)
+      import room._
+      val names = (0 until 30).map(layout.key)
+      val gone = names(5)
+      version(names.foreach(name => family.put(record(name, "x"))))
+      val before = coldOf(names.map(_ -> "x").toMap)
+      assert(table.advance(before))
+      table.begin(1L)
+      table.settle()
+      family.evict(0)
+      assert(family.notWhole == 1)
+      family.remove(key(gone))
+      table.commit()
+      var answers = 0
+      before.answered = () => {
+        answers += 1
+        // The removal that hides the answer is of no use any more.
+        assert(table.advance(coldOf(names.filter(_ != gone).map(_ -> "x").toMap)))
+        table.begin(2L)
+        table.settle()
+      }
+      val prefix = gone.take(layout.key(0).length - 2)
+      val scan = layout.scans match {
+        case Scans.Prefixes => family.prefixed(prefix.getBytes, 2L)
+        case _              => family.ranged(null, null, 2L)
+      }
+      val wanted = names.filter { name =>
+        name != gone && (layout.scans != Scans.Prefixes || name.startsWith(prefix))
+      }
+      assert(pairsOf(scan) == wanted.sorted.map(_ -> "x"))
+      assert(answers == 1 && table.coldParts.map(_.version) == Seq(2L))
+      table.abort()
+    }
 
   test("what is clean leaves memory, and comes back as it was") {
     val room = new Room(numBuckets = 1)

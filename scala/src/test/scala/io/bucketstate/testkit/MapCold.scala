@@ -29,6 +29,9 @@ final class MapCold(
     TextRecords.key(key, assigner, bucketKey).bucket
   }
 
+  /** Called when a range was handed out, before anybody has looked at it. */
+  @volatile var answered: () => Unit = () => ()
+
   override def wholeBytes: Long = 100L * content.size
 
   override def keyCount(family: Int): Option[Long] = {
@@ -70,5 +73,6 @@ final class MapCold(
       .sortWith(Record.compareKeys(_, _) < 0)
       .take(most)
       .foreach(sink)
+    answered()
   }
 }
