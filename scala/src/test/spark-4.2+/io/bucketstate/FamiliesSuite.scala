@@ -1,10 +1,12 @@
 package io.bucketstate
 
 import scala.collection.immutable.{SortedMap, TreeMap}
+import scala.collection.mutable
 import scala.util.Random
 
 import org.apache.spark.sql.execution.streaming.state._
 
+import io.bucketstate.config.MetricKey
 import io.bucketstate.testkit.FamilyRows._
 import io.bucketstate.testkit.ProviderHarness._
 import io.bucketstate.testkit.{
@@ -123,7 +125,27 @@ class FamiliesSuite extends TidySuite with FamilyRows {
     }
   }
 
-  private def histories(seed: Long, ids: Boolean, settings: (String, String)*): Unit =
+  private def tell(reader: ReadStateStore, family: Family): Unit = ours(reader).registerColFamily(
+    family.name,
+    keySchema,
+    valueSchema,
+    family.kind.spec,
+    useMultipleValuesPerKey = family.lists,
+    isInternal = family.kind == First
+  )
+
+  /** A reader that goes on while later versions are made, with what it has to give. */
+  private final class OpenReader(val store: ReadStateStore, model: Model) {
+    def check(random: Random): Unit = FamiliesSuite.this.check(store, model, random)
+  }
+
+  /** @param met figures that the settings must lead to: each is told by some commit */
+  private def histories(
+      seed: Long,
+      ids: Boolean,
+      met: Seq[MetricKey],
+      settings: (String, String)*
+  ): Unit =
     ProviderHarness.withFolder { folder =>
       val random = new Random(seed)
       val harness = new ProviderHarness(folder, families = true)
@@ -131,15 +153,23 @@ class FamiliesSuite extends TidySuite with FamilyRows {
       var provider = harness.provider(all: _*)
       var models = TreeMap[Long, Model](0L -> TreeMap.empty[String, Pairs])
       var checkpointIds = Map.empty[Long, Option[String]].withDefaultValue(None)
+      val figures = mutable.Map.empty[String, Long].withDefaultValue(0L)
+      val readers = mutable.ArrayBuffer.empty[OpenReader]
+      var late = 0 // checks of versions that are not retained any more
+      def release(ended: OpenReader): Unit = {
+        readers -= ended
+        ended.store.release()
+      }
       for (_ <- 1 to 40) {
         // The newest version, or the one before, whose retry replaces it.
         val base =
           math.max(models.firstKey, models.lastKey - (if (random.nextInt(6) == 0) 1 else 0))
         if (random.nextInt(5) == 0) {
+          readers.toSeq.foreach(release)
           provider.close()
           provider = harness.provider(all: _*)
         }
-        val store = provider.getStore(base, checkpointIds(base))
+        val store = EngineUnderTest.orRetry(provider.getStore(base, checkpointIds(base)))
         var model = models(base)
         families.filter(f => model.contains(f.name)).foreach(_.make(store))
         for (_ <- 1 to random.nextInt(30)) {
@@ -160,17 +190,27 @@ class FamiliesSuite extends TidySuite with FamilyRows {
           assert(store.commit() == base + 1)
           val external = model.view.filterKeys(!_.startsWith(First.name)).values.map(_.size).sum
           assert(store.metrics.numKeys == external)
+          store.metrics.customMetrics.foreach { case (metric, n) => figures(metric.name) += n }
           checkpointIds += base + 1 -> store.getStateStoreCheckpointInfo().stateStoreCkptId
           models = models.rangeTo(base) + (base + 1 -> model)
         }
         models.takeRight(2).foreach { case (version, old) =>
           val reader = provider.getReadStore(version, checkpointIds(version))
+          // A provider that was started since may not have been told of all of them.
+          families.filter(f => old.contains(f.name)).foreach(tell(reader, _))
           check(reader, old, random)
-          reader.release()
+          if (readers.size < 3) readers += new OpenReader(reader, old) else reader.release()
         }
         if (random.nextInt(3) == 0) provider.doMaintenance()
+        val goesOn = readers(random.nextInt(readers.size))
+        goesOn.check(random)
+        if (goesOn.store.version < models.lastKey - 2) late += 1
+        if (random.nextInt(4) == 0) release(goesOn)
       }
+      readers.toSeq.foreach(release)
       provider.close()
+      assert(late > 0)
+      met.foreach(metric => assert(figures(metric.name) > 0, metric.name))
     }
 
   /** With the second engine each takes longer. */
@@ -179,7 +219,7 @@ class FamiliesSuite extends TidySuite with FamilyRows {
   private val bucketed = "spark.sql.streaming.stateStore.bucketed."
 
   for (seed <- 1 to seeds) test(s"what was committed is what is read, seed $seed") {
-    histories(seed.toLong, ids = seed % 2 == 0)
+    histories(seed.toLong, ids = seed % 2 == 0, met = Nil)
   }
 
   for {
@@ -190,6 +230,7 @@ class FamiliesSuite extends TidySuite with FamilyRows {
       histories(
         100L + seed,
         ids = seed % 2 == 0,
+        met = MetricKey.Runs +: (if (short) Seq(MetricKey.Evictions, MetricKey.ColdReads) else Nil),
         bucketed + "snapshot.mode" -> "sync",
         bucketed + "snapshot.maxVersions" -> "3",
         bucketed + "compaction.maxRuns" -> "2",
