@@ -1,5 +1,6 @@
 package io.bucketstate.testkit
 
+import java.nio.charset.StandardCharsets.US_ASCII
 import java.util.concurrent.{Callable, Executors}
 
 import scala.collection.mutable
@@ -9,49 +10,63 @@ import scala.util.Random
 import io.bucketstate.record.{BucketAssigner, ColdState, KeyRange, RecordBuffer, RecordOp}
 import io.bucketstate.testkit.TidySuite
 
-/** What every `ColdState` guarantees, by the numbers of its contract. */
-abstract class ColdStateContract(numBuckets: Int) extends TidySuite {
+/**
+ * What every `ColdState` guarantees, by the numbers of its contract.
+ *
+ * @param familyCount how many families it can have, from 0 on
+ * @param appends     whether values can be appended to what their keys have
+ */
+abstract class ColdStateContract(numBuckets: Int, familyCount: Int = 3, appends: Boolean = true)
+    extends TidySuite {
   private type Model = Map[String, String]
 
   private val assigner = new BucketAssigner(numBuckets)
+  private val families = 0 until familyCount
+
+  /** An empty one, too. */
+  private val keys = "" +: (0 until 60).map(n => s"key-$n")
 
   /**
-   * The state that a history of changes to family 0 leads to; None removes a key. Version n is the state after n
-   * changes.
+   * The state that a history of changes leads to, written as [[SnapshotRoom]] has them; None removes a key. Version n is
+   * the state after n changes.
    */
   def withCold(history: Seq[Map[String, Option[String]]])(body: ColdState => Unit): Unit
 
   private def random(seed: Int): Seq[Map[String, Option[String]]] = {
     val random = new Random(seed.toLong)
+    def value() = random.nextInt(6) match {
+      case 0 | 1        => None
+      case 2 if appends => Some("+" + "a" * (1 + random.nextInt(20)))
+      case _            => Some("v" * random.nextInt(50))
+    }
     Seq.fill(1 + random.nextInt(8)) {
       Seq
-        .fill(1 + random.nextInt(40)) {
-          s"key-${random.nextInt(60)}" ->
-            Option.when(random.nextInt(3) > 0)("v" * random.nextInt(50))
+        .fill(1 + random.nextInt(40 * familyCount)) {
+          nameOf(random.nextInt(familyCount), keys(random.nextInt(keys.size))) -> value()
         }
         .toMap
     }
   }
 
-  private def modelOf(history: Seq[Map[String, Option[String]]]): Model =
-    history.flatten.foldLeft(Map.empty: Model) {
-      case (model, (key, Some(value))) => model.updated(key, value)
-      case (model, (key, None))        => model.removed(key)
+  private def nameOf(family: Int, key: String): String = if (family == 0) key else s"$family/$key"
+
+  /** What a family has after a history. */
+  private def modelOf(history: Seq[Map[String, Option[String]]], family: Int): Model =
+    history.foldLeft(Map.empty: Model)(SnapshotRoom.after(_, _)).collect {
+      case (name, value) if SnapshotRoom.placeOf(name)._1 == family =>
+        SnapshotRoom.placeOf(name)._2 -> value
     }
 
   private def buffer(key: String): RecordBuffer = TextRecords.key(key, assigner)
 
   private def found(cold: ColdState, family: Int): Model =
-    (0 until 60)
-      .map(n => s"key-$n")
-      .flatMap { key =>
-        Option(cold.find(family, buffer(key))).map { record =>
-          assert(buffer(key).sameKey(record))
-          assert(cold.mayHold(family, buffer(key)), "7")
-          key -> TextRecords.valueOf(record)
-        }
+    keys.flatMap { key =>
+      Option(cold.find(family, buffer(key))).map { record =>
+        assert(buffer(key).sameKey(record))
+        assert(cold.mayHold(family, buffer(key)), "8")
+        key -> TextRecords.valueOf(record)
       }
-      .toMap
+    }.toMap
 
   private def scanned(cold: ColdState, family: Int): Model =
     (0 until numBuckets)
@@ -94,21 +109,23 @@ abstract class ColdStateContract(numBuckets: Int) extends TidySuite {
     test(s"4: ranges are what look-ups find between two keys, in order, seed $seed") {
       val history = random(seed)
       val picked = new Random(seed.toLong)
-      def bound() = Option.when(picked.nextInt(3) > 0)(s"key-${picked.nextInt(60)}".getBytes).orNull
+      def bound() =
+        Option.when(picked.nextInt(3) > 0)(keys(picked.nextInt(keys.size)).getBytes).orNull
       withCold(history) { cold =>
-        val model = modelOf(history)
+        val models = families.map(modelOf(history, _))
         for {
           _ <- 1 to 20
+          family <- families
           bucket <- 0 until numBuckets
         } {
-          val keys = new KeyRange(bound(), bound())
-          val wanted = model.filter { case (key, value) =>
+          val between = new KeyRange(bound(), bound())
+          val wanted = models(family).filter { case (key, value) =>
             buffer(key).bucket == bucket &&
-            keys.holds(TextRecords.record(key, value, assigner).toRecord)
+            between.holds(TextRecords.record(key, value, assigner).toRecord)
           }
           val together = 1 + picked.nextInt(20)
-          assert(ranged(cold, 0, bucket, keys, together) == wanted.toSeq.sorted)
-          assert(ranged(cold, 7, bucket, keys, together).isEmpty)
+          assert(ranged(cold, family, bucket, between, together) == wanted.toSeq.sorted)
+          assert(ranged(cold, 7, bucket, between, together).isEmpty)
         }
       }
     }
@@ -117,15 +134,57 @@ abstract class ColdStateContract(numBuckets: Int) extends TidySuite {
     test(s"1 to 3 and 5: look-ups, scans and counts are of one state and stay so, seed $seed") {
       val history = random(seed)
       withCold(history) { cold =>
-        val model = modelOf(history)
+        val models = families.map(modelOf(history, _))
         assert(cold.version == history.size)
-        for (_ <- 1 to 2) {
-          assert(found(cold, 0) == model)
-          assert(scanned(cold, 0) == model)
-          assert(cold.keyCount(0) == Some(model.size))
+        for {
+          _ <- 1 to 2
+          family <- families
+        } {
+          assert(found(cold, family) == models(family))
+          assert(scanned(cold, family) == models(family))
+          assert(cold.keyCount(family) == Some(models(family).size))
         }
       }
     }
+
+  test("1 to 5: large values and those of an empty key are the same however they are asked for") {
+    def large(n: Int) = {
+      val bytes = new Array[Byte](1 << 20)
+      new Random(n.toLong).nextBytes(bytes)
+      new String(bytes.map(byte => (48 + (byte & 63)).toByte), US_ASCII)
+    }
+    val more = if (appends) "+" else ""
+    val changes = Seq(
+      Map("" -> large(1), "key-1" -> large(2), "key-2" -> "short", "key-3" -> "first"),
+      Map("" -> s"${more}more", "key-1" -> s"$more${large(3)}", "key-2" -> large(4)),
+      Map("key-2" -> s"${more}more", "key-3" -> s"$more${large(5)}")
+    )
+    val some = Seq(0, familyCount - 1).distinct
+    val history =
+      for (one <- changes)
+        yield
+          for {
+            (key, value) <- one
+            family <- some
+          } yield nameOf(family, key) -> Option(value)
+    // What is told of a failure stays short.
+    def brief(model: Iterable[(String, String)]) =
+      model.map { case (key, value) => (key, value.length, value.hashCode) }.toSeq.sorted
+    withCold(history) { cold =>
+      for (family <- some) {
+        val wanted = brief(modelOf(history, family))
+        def inRanges = (0 until numBuckets).flatMap { bucket =>
+          ranged(cold, family, bucket, new KeyRange(null, null), together = 2)
+        }
+        for (_ <- 1 to 2) {
+          assert(brief(found(cold, family)) == wanted)
+          assert(brief(inRanges) == wanted)
+          assert(brief(scanned(cold, family)) == wanted)
+        }
+        assert(cold.keyCount(family) == Some(wanted.size))
+      }
+    }
+  }
 
   test("2, 3 and 5: a family that it does not know has no keys") {
     withCold(random(1)) { cold =>
@@ -137,10 +196,13 @@ abstract class ColdStateContract(numBuckets: Int) extends TidySuite {
     "8: most keys that never were are not taken for one that is there, before or after a look-up"
   ) {
     withCold(random(3)) { cold =>
-      for (_ <- 1 to 2) {
-        val taken = (0 until 300).count(n => cold.mayHold(0, buffer(s"never $n")))
+      for {
+        family <- families
+        _ <- 1 to 2
+      } {
+        val taken = (0 until 300).count(n => cold.mayHold(family, buffer(s"never $n")))
         assert(taken < 150)
-        (0 until 20).foreach(n => assert(cold.find(0, buffer(s"never $n")) == null))
+        (0 until 20).foreach(n => assert(cold.find(family, buffer(s"never $n")) == null))
       }
       assert(!cold.mayHold(7, buffer("never")))
     }
@@ -152,10 +214,14 @@ abstract class ColdStateContract(numBuckets: Int) extends TidySuite {
       val pool = Executors.newFixedThreadPool(4)
       try {
         val asks = (1 to 16).map { n =>
-          val ask: Callable[Model] = () => if (n % 2 == 0) found(cold, 0) else scanned(cold, 0)
+          val family = n % familyCount
+          val ask: Callable[Boolean] = () => {
+            val model = if (n < 8) found(cold, family) else scanned(cold, family)
+            model == modelOf(history, family)
+          }
           ask
         }
-        assert(pool.invokeAll(asks.asJava).asScala.forall(_.get == modelOf(history)))
+        assert(pool.invokeAll(asks.asJava).asScala.forall(_.get))
       } finally pool.shutdown()
     }
   }

@@ -69,22 +69,16 @@ final class SnapshotRoom(
 
   /** Writes the next version's changelog. */
   def commit(changes: (String, Option[String])*): Long = {
-    val next = changes.foldLeft(models.last) {
-      case (model, (key, Some(Appended(more)))) =>
-        model.updated(key, model.getOrElse(key, "") + more)
-      case (model, (key, Some(value))) => model.updated(key, value)
-      case (model, (key, None))        => model.removed(key)
-    }
-    models :+= next
+    models :+= after(models.last, changes)
     write(newest, s"$newest", writesOf(changes))
     newest
   }
 
   private def writesOf(changes: Seq[(String, Option[String])]): Seq[(String, Write)] = changes.map {
-    case (key, Some(Appended(more))) =>
-      key -> Write(bucketOf(key), bytesOf(key).toSeq, Some(more.getBytes.toSeq), appended = true)
     case (key, value) =>
-      key -> Write(bucketOf(key), bytesOf(key).toSeq, value.map(_.getBytes.toSeq))
+      val (op, text) = opOf(value)
+      val bytes = Option.when(value.isDefined)(text.getBytes.toSeq)
+      key -> Write(bucketOf(key), bytesOf(key).toSeq, bytes, appended = op == RecordOp.Merge)
   }
 
   /** The batches after a version are taken back: what is committed next is another attempt at the one after it. */
@@ -155,33 +149,52 @@ final class SnapshotRoom(
 object SnapshotRoom {
 
   /**
-   * The manifest that a history of changes leads to, in files by bucket; None removes a key. Snapshots are not made each
+   * The manifest that a history of changes to three families leads to, in files by bucket. Snapshots are not made each
    * time: some runs are of one version and some of several.
    */
   def withHistory(folder: Path, history: Seq[Map[String, Option[String]]])(
       body: (SnapshotRoom, Manifest) => Unit
-  ): Unit = Using.resource(new SnapshotRoom(new MemoryFileStore, folder, maxFileBytes = 1)) {
-    room =>
-      var manifest: Manifest = null
-      history.zipWithIndex.foreach { case (changes, n) =>
-        val there = room.model(room.newest)
-        room.commit(changes.filter { case (k, v) => v.isDefined || there.contains(k) }.toSeq: _*)
-        if (n % 3 != 1 || n == history.size - 1)
-          manifest = room.snapshotter.take(room.target(room.newest)).manifest
-      }
-      body(room, manifest)
+  ): Unit = Using.resource(
+    new SnapshotRoom(new MemoryFileStore, folder, maxFileBytes = 1, familyCount = 3)
+  ) { room =>
+    var manifest: Manifest = null
+    history.zipWithIndex.foreach { case (changes, n) =>
+      val there = room.model(room.newest)
+      room.commit(changes.filter { case (k, v) => v.isDefined || there.contains(k) }.toSeq: _*)
+      if (n % 3 != 1 || n == history.size - 1)
+        manifest = room.snapshotter.take(room.target(room.newest)).manifest
+    }
+    body(room, manifest)
+  }
+
+  /** What there is after changes; the removal of a key that is not there is none. */
+  def after(
+      model: Map[String, String],
+      changes: Iterable[(String, Option[String])]
+  ): Map[String, String] = changes.foldLeft(model) { case (before, (key, value)) =>
+    opOf(value) match {
+      case (RecordOp.Merge, more) => before.updated(key, before.getOrElse(key, "") + more)
+      case (RecordOp.Put, text)   => before.updated(key, text)
+      case _                      => before.removed(key)
+    }
+  }
+
+  /** The family that a key is of, and the key in it. */
+  def placeOf(key: String): (Int, String) = key match {
+    case OfFamily(family, own) => (family.toInt, own)
+    case _                     => (0, key)
+  }
+
+  /** What becomes of a key, and the bytes of that. */
+  def opOf(value: Option[String]): (Byte, String) = value match {
+    case None                               => (RecordOp.Remove, "")
+    case Some(text) if text.startsWith("+") => (RecordOp.Merge, text.drop(1))
+    case Some(text)                         => (RecordOp.Put, text)
   }
 
   private val OfFamily = "([0-9]+)/(.*)".r
-  private val Appended = "\\+(.*)".r
 
-  private def familyOf(key: String): Int = key match {
-    case OfFamily(family, _) => family.toInt
-    case _                   => 0
-  }
+  private def familyOf(key: String): Int = placeOf(key)._1
 
-  private def bytesOf(key: String): Array[Byte] = key match {
-    case OfFamily(_, own) => own.getBytes
-    case _                => key.getBytes
-  }
+  private def bytesOf(key: String): Array[Byte] = placeOf(key)._2.getBytes
 }

@@ -7,7 +7,7 @@ import scala.util.Using
 
 import io.bucketstate.checkpoint.changelog.ChangelogFamily
 import io.bucketstate.checkpoint.io.Attempt
-import io.bucketstate.record.{BucketAssigner, ColdState, RecordOp}
+import io.bucketstate.record.{BucketAssigner, ColdState}
 import io.bucketstate.rocksdb.Databases
 import io.bucketstate.testkit.{Changes, ColdStateContract, SnapshotRoom, TempFolder, TextRecords}
 
@@ -21,26 +21,25 @@ private object NativeStateSuite {
 
   /** What a database holds once a history was written to it. */
   def writtenDown(history: Seq[Map[String, Option[String]]], to: StateDatabase): WrittenVersion = {
-    to.hold(Seq(Changes.descriptor(0)))
+    val families = (0 until 3).map(Changes.descriptor)
+    to.hold(families)
     history.foreach(write(to, _))
-    val keys =
-      history.flatten.foldLeft(Map.empty[String, Option[String]])(_ + _).values.flatten.size
+    val model = history.foldLeft(Map.empty[String, String])(SnapshotRoom.after(_, _))
+    val keys = model.keys.groupMapReduce(SnapshotRoom.placeOf(_)._1)(_ => 1L)(_ + _)
     WrittenVersion(
       Attempt(history.size.toLong),
       Some(new UUID(1L, history.size.toLong)),
-      Seq(ChangelogFamily(Changes.descriptor(0), Some(keys.toLong)))
+      families.map(family => ChangelogFamily(family, Some(keys.getOrElse(family.id, 0L))))
     )
   }
 
   def write(database: StateDatabase, changes: Map[String, Option[String]]): Unit =
     database.change { into =>
-      changes.foreach {
-        case (key, Some(value)) =>
-          val record = TextRecords.record(key, value, assigner)
-          into(0, record.bucket, RecordOp.Put, record.toRecord)
-        case (key, None) =>
-          val buffer = TextRecords.key(key, assigner)
-          into(0, buffer.bucket, RecordOp.Remove, buffer.toKeyRecord)
+      changes.foreach { case (name, value) =>
+        val (family, key) = SnapshotRoom.placeOf(name)
+        val (op, text) = SnapshotRoom.opOf(value)
+        val record = TextRecords.record(key, text, assigner)
+        into.replay(family, record.bucket, op, record.toRecord)
       }
     }
 }
@@ -90,8 +89,9 @@ class LeftStateSuite extends ColdStateContract(numBuckets = 4) {
   }
 }
 
-/** A database that took over the runs of a manifest, as files. */
-class IngestedStateSuite extends ColdStateContract(numBuckets = 4) {
+/** A database that took over the runs of a manifest. */
+abstract class TakenOverContract(appends: Boolean)
+    extends ColdStateContract(numBuckets = 4, appends = appends) {
   import NativeStateSuite.use
 
   override def withCold(
@@ -99,7 +99,7 @@ class IngestedStateSuite extends ColdStateContract(numBuckets = 4) {
   )(body: ColdState => Unit): Unit = TempFolder.use { folder =>
     SnapshotRoom.withHistory(folder, history) { (room, manifest) =>
       use(folder.resolve("db")) { database =>
-        val ingestion = new RunIngestion(room.runs, _ => false)
+        val ingestion = new RunIngestion(room.runs, _ => appends)
         val state = database.capture(ingestion.into(database, manifest, () => true).get)
         body(state)
         state.release()
@@ -107,3 +107,9 @@ class IngestedStateSuite extends ColdStateContract(numBuckets = 4) {
     }
   }
 }
+
+/** All of them as files. */
+class IngestedStateSuite extends TakenOverContract(appends = false)
+
+/** What newer ones append is read, and written. */
+class ReplayedStateSuite extends TakenOverContract(appends = true)
