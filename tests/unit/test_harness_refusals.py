@@ -61,15 +61,6 @@ def test_a_name_in_the_same_case_comes_first() -> None:
     assert Harness(total, by="k").run(rows) == [{"key": "a", "n": 2}]
 
 
-@pytest.mark.parametrize("operator", OPERATORS)
-def test_a_struct_and_an_array_are_keys(operator: Any) -> None:
-    for key in ({"a": 1, "b": [2]}, [1, 2]):
-        running = Harness(total, by="key", operator=operator)
-        running.run([{"key": key}, {"key": key}])
-        assert running.state(key) == Total(2)
-        assert list(running.states().values()) == [Total(2)]
-
-
 @pytest.mark.parametrize(
     ("initial", "told"),
     [

@@ -5,12 +5,14 @@ from __future__ import annotations
 import math
 import struct
 from collections import namedtuple
+from collections.abc import Mapping
 from contextlib import suppress
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from pyspark.sql.types import (
+    ArrayType,
     DataType,
     DecimalType,
     DoubleType,
@@ -172,14 +174,43 @@ class _Column:
             ) from None
 
     def given(self, value: Any) -> Any:
+        value = _with_structs(value, self._spark)
         if self._codec is None or (isinstance(value, float) and _is_nan(value)):
             return value
         return self._codec.cell(self._codec.check(value))
 
     def cell(self, value: Any) -> Any:
-        if isinstance(self._spark, StructType) and isinstance(value, tuple):
-            value = dict(zip(self._spark.names, value, strict=True))
-        return wired(value, self._spark)
+        return wired(_with_structs(value, self._spark), self._spark)
+
+
+def _with_structs(value: Any, spark: DataType) -> Any:
+    """The value with dicts for structs, which are tuples of their values in a key as it is kept.
+
+    MismatchError for what a struct cannot be.
+    """
+    if isinstance(spark, ArrayType) and isinstance(value, list | tuple):
+        return [_with_structs(v, spark.elementType) for v in value]
+    if value is None or not isinstance(spark, StructType):
+        return value
+    fields = _fields_of(value)
+    if isinstance(fields, tuple) and len(fields) == len(spark.names):
+        fields = dict(zip(spark.names, fields, strict=True))
+    if not isinstance(fields, Mapping) or fields.keys() - set(spark.names):
+        raise MismatchError(f"a {spark.simpleString()}", value)
+    made = {}
+    for field in spark.fields:
+        try:
+            made[field.name] = _with_structs(fields.get(field.name), field.dataType)
+        except MismatchError as e:
+            raise e.under(field.name) from None
+    return made
+
+
+def _fields_of(value: Any) -> Any:
+    """The fields of a row of Spark's or of a record by name; all else as it is."""
+    if hasattr(value, "__fields__") and hasattr(value, "asDict"):
+        return value.asDict()
+    return values_of(value) if is_record_instance(value) else value
 
 
 def _codecs_of(hinted: type[Any], schema: StructType, zone: tzinfo) -> dict[str, Codec]:
@@ -238,7 +269,9 @@ def _frozen(value: Any) -> Any:
     if isinstance(value, float):
         return KeyFloat(value)
     if is_record_instance(value):
-        return tuple(map(_frozen, values_of(value).values()))
-    if isinstance(value, list):
+        value = values_of(value)
+    if isinstance(value, Mapping):
+        return tuple(map(_frozen, value.values()))
+    if isinstance(value, list | tuple):
         return tuple(map(_frozen, value))
     return value
