@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import sys
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from html import unescape
 from types import ModuleType, SimpleNamespace
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from bucketstate import Conf
+from bucketstate import Conf, stateful
 from bucketstate.checkpoint import Checkpoint
 from bucketstate.notebook import table
 from bucketstate.progress import NotebookPanel, Panel, Recorder
@@ -121,6 +121,15 @@ def test_a_harness_and_its_answers() -> None:
     many = harness.run([{"k": str(n)} for n in range(30)])
     assert "... more than these 20" in html(many)
     assert html(harness.run()) != ""
+
+
+def test_a_harness_whose_keys_have_structs() -> None:
+    windows = stateful.windows("at", timedelta(minutes=5), n=stateful.count())
+    harness = Harness(windows, by="k", schema="k string, at timestamp")
+    harness.run([{"k": "a", "at": datetime(2024, 3, 1, 12, 2, tzinfo=UTC)}])
+    _, row = cells(html(harness))
+    assert row[0].startswith("Key(k='a', window=(")
+    assert row[2:] == ["2024-03-01 12:04:59.999000+00:00", "<i>null</i>"]
 
 
 def test_a_recorder_and_what_its_panel_has() -> None:

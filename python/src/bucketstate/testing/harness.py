@@ -338,7 +338,7 @@ class Harness(Generic[S]):
     def _repr_html_(self) -> str:
         kept = self._stored.kept()
         rows = [
-            [key, state, self.timeout(*key), self.timers(*key) or None]
+            [key, state, self._timeout_of(kept[key]), self._timers_of(kept[key]) or None]
             for key, state in list(self.states().items())[:MOST]
         ]
         clocks = f"clock {self.clock.isoformat(' ')}"
@@ -468,10 +468,7 @@ class Harness(Generic[S]):
         Raises:
             StateUsageError: there are more or fewer of them.
         """
-        found = self._stored.kept().get(self._key(key))
-        if found is None or found.timeout == NO_TIMEOUT:
-            return None
-        return local(found.timeout, self._zone)
+        return self._timeout_of(self._stored.kept().get(self._key(key)))
 
     def timers(self, *key: Any) -> list[Timer]:
         """A key's timers, by time; without the timeout.
@@ -482,8 +479,7 @@ class Harness(Generic[S]):
         Raises:
             StateUsageError: there are more or fewer of them.
         """
-        found = self._stored.kept().get(self._key(key))
-        return [] if found is None else [Timer.of(t, self._zone) for t in found.timers]
+        return self._timers_of(self._stored.kept().get(self._key(key)))
 
     @overload
     def restarted(
@@ -604,6 +600,14 @@ class Harness(Generic[S]):
                 "Keys of the checkpoint have timers, which cannot fire before the rows' columns "
                 "are known: give schema=, or run a batch with rows first."
             )
+
+    def _timeout_of(self, kept: Kept | None) -> datetime | None:
+        if kept is None or kept.timeout == NO_TIMEOUT:
+            return None
+        return local(kept.timeout, self._zone)
+
+    def _timers_of(self, kept: Kept | None) -> list[Timer]:
+        return [] if kept is None else [Timer.of(t, self._zone) for t in kept.timers]
 
     def _key(self, key: tuple[Any, ...]) -> Any:
         return self._query.key(key, self._batches)[0]
