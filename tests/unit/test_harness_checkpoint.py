@@ -14,9 +14,11 @@ from pyspark.sql.types import LongType, StringType, StructType
 from bucketstate.errors import NoSuchStateError
 from bucketstate.stateful import (
     DefinitionError,
+    ListState,
     State,
     Timer,
     ValueState,
+    list_state,
 )
 from bucketstate.stateful.codec.instants import micros, millis
 from bucketstate.stateful.codec.kept import SCHEMA, Kept
@@ -163,12 +165,21 @@ class OtherKind:
     pages: ValueState[str] = field(default_factory=ValueState)
 
 
-def other_kind(_key: Any, _rows: list[dict], _state: State[OtherKind]) -> None:  # type: ignore[type-arg]
+@dataclass
+class Expiring:
+    pages: ListState[str] = list_state(ttl=timedelta(hours=1))
+
+
+@dataclass
+class Lasting:
+    last: ValueState[str] = field(default_factory=ValueState)
+
+
+def never(_key: Any, _rows: list[dict], _state: State[Any]) -> None:  # type: ignore[type-arg]
     raise AssertionError("not called")
 
 
 def test_what_cannot_be(tmp_path: Path) -> None:
-    of_variables(tmp_path / "variables")
     written(tmp_path / "rows", {"a": document(4)}, clock=False)
     grown(tmp_path / "others")
 
@@ -184,9 +195,28 @@ def test_what_cannot_be(tmp_path: Path) -> None:
         made("rows", keys=[("a", 1)])
     with pytest.raises(NoSuchStateError, match=r"no documents of bucketstate\.stateful"):
         made("others", by="key")
-    with pytest.raises(DefinitionError, match="pages is a value of the state class, and the check"):
-        made("variables", other_kind, by="key")
     assert made("rows", keys=[{"user": "a"}, ("a",)]).state("a") == Seen(4)
+
+
+@pytest.mark.parametrize(
+    ("state", "told"),
+    [
+        (OtherKind, "pages is a value of the state class"),
+        (Expiring, "pages has a time to live in the state class"),
+        (Lasting, "last has no time to live in the state class"),
+    ],
+)
+def test_a_part_that_became_another_is_refused_whatever_the_keys(
+    tmp_path: Path, state: Any, told: str
+) -> None:
+    of_variables(tmp_path)
+    for key in ("a", "nobody"):
+        given: dict[str, Any] = {"by": "key", "keys": [key]}
+        with pytest.raises(DefinitionError, match=f"{told}, and the checkpoint has it"):
+            Harness.from_checkpoint(tmp_path, never, state=state, **given)
+        without = Harness.from_checkpoint(tmp_path, never, state=Seen, **given)
+        with pytest.raises(DefinitionError, match=f"{told}, and the query has it"):
+            without.restarted(never, state=state)
 
 
 @pytest.mark.parametrize("clock", [True, False])

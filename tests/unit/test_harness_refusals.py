@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any, cast
 
@@ -15,10 +15,15 @@ import pytest
 from bucketstate import stateful
 from bucketstate.stateful import (
     DefinitionError,
+    ListState,
+    MapState,
     MigrationError,
     State,
     StateUsageError,
+    ValueState,
     WrongTypeError,
+    list_state,
+    value_state,
 )
 from bucketstate.testing import Harness
 from tests.kit.stateful import Out, Total
@@ -278,3 +283,70 @@ def test_a_restart_that_changes_whether_there_is_a_clock_is_refused(gains: bool)
     with pytest.raises(DefinitionError, match=f"{what}.*one more column"):
         running.restarted(after)
     assert running.restarted(before).run([{"key": "a"}]) == [{"key": "a"}]
+
+
+HOUR = timedelta(hours=1)
+
+
+@dataclass
+class Logged:
+    log: ListState[int] = field(default_factory=ListState)
+    last: ValueState[int] = value_state(ttl=HOUR)
+
+
+@dataclass
+class LogExpires:
+    log: ListState[int] = list_state(ttl=HOUR)
+    last: ValueState[int] = value_state(ttl=HOUR)
+
+
+@dataclass
+class LastStays:
+    log: ListState[int] = field(default_factory=ListState)
+    last: ValueState[int] = field(default_factory=ValueState)
+
+
+@dataclass
+class LastIsMany:
+    log: ListState[int] = field(default_factory=ListState)
+    last: ListState[int] = list_state(ttl=HOUR)
+
+
+@dataclass
+class LoggedLonger:
+    log: ListState[int] = field(default_factory=ListState)
+    last: ValueState[int] = value_state(ttl=2 * HOUR)
+    more: MapState[str, int] = field(default_factory=MapState)
+
+
+def logged(_key: Any, rows: list[dict[str, Any]], state: State[Any]) -> None:
+    state.value.log.appendValue(len(rows))
+    state.value.last.update(len(rows))
+
+
+@pytest.mark.parametrize(
+    ("state", "told"),
+    [
+        (LogExpires, "log has a time to live in the state class, and the query has it without one"),
+        (LastStays, "last has no time to live in the state class, and the query has it with one"),
+        (LastIsMany, "last is a list of the state class, and the query has it as a value"),
+    ],
+)
+def test_a_restart_with_a_part_that_became_another_is_refused(state: Any, told: str) -> None:
+    running = Harness(logged, by="key", operator="transformWithState", state=Logged)
+    running.run([{"key": "a"}])
+    # What a class without the parts leaves in the state store is still what it was.
+    for before in (running, running.restarted(total)):
+        with pytest.raises(DefinitionError, match=f"{told}: Spark refuses that"):
+            before.restarted(logged, state=state)
+    again = running.restarted(logged, state=LoggedLonger)
+    again.run([{"key": "a"}])
+    assert list(again.state("a").log.get()) == [1, 1]
+
+
+def test_in_a_document_a_part_may_get_a_time_to_live() -> None:
+    running = Harness(logged, by="key", state=Logged)
+    running.run([{"key": "a"}])
+    again = running.restarted(logged, state=LogExpires)
+    again.run([{"key": "a"}])
+    assert list(again.state("a").log.get()) == [1, 1]

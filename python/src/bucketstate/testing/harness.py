@@ -27,7 +27,7 @@ from bucketstate.stateful.run.zones import zone_of
 from bucketstate.testing.answer import Answer
 from bucketstate.testing.batches import Batches
 from bucketstate.testing.group_run import StoredRows
-from bucketstate.testing.processor_run import StoredVariables
+from bucketstate.testing.processor_run import StoredVariables, check_variables, variables_of
 from bucketstate.testing.query import Query
 from bucketstate.testing.runs import Clocks
 
@@ -189,6 +189,7 @@ class Harness(Generic[S]):
         self._stored: Any = (
             StoredRows() if operator == "applyInPandasWithState" else StoredVariables()
         )
+        self._variables = variables_of(self._definition.state_codec(self._zone).parts)
         self._clock = self._millis(clock)
         self._watermark: int | None = 0 if event_time or timeout == "event" else None
         self._last_watermark = 0
@@ -510,7 +511,8 @@ class Harness(Generic[S]):
         """A harness that goes on from here, as a query restarted with `fn` would.
 
         A new state class reads what the old one left. This harness stays as it is. Errors are as
-        for `Harness`.
+        for `Harness`; on "transformWithState" a part that has become another one, or got or lost a
+        time to live, is a DefinitionError, since Spark refuses it.
 
         Args:
             fn: the function now; without it, the same one as before.
@@ -537,6 +539,10 @@ class Harness(Generic[S]):
             rows_per_chunk=self._rows_per_chunk,
             many_keys=self._query.many_keys,
         )
+        if self._query.operator == "transformWithState":
+            check_variables(made._variables, self._variables, "the query")
+            # What a class has no more stays in the state store.
+            made._variables = self._variables | made._variables
         if made._recipe is None and self._recipe is None:
             made._batches = self._batches
         made._stored = self._stored.copy()
@@ -568,6 +574,8 @@ class Harness(Generic[S]):
             name = (self._recipe or self._definition).name
             check_restart(name, self._timeout, had=source.clocked)
         codec = self._definition.state_codec(self._zone)
+        check_variables(self._variables, source.variables, "the checkpoint")
+        self._variables = source.variables | self._variables
         for given in keys:
             values = values_of(given, names)
             of, cells = self._query.key(values, self._batches)

@@ -10,17 +10,19 @@ from pyspark.sql.streaming.stateful_processor import ExpiredTimerInfo, TimerValu
 
 from bucketstate.stateful.codec.containers import OptionalCodec
 from bucketstate.stateful.codec.kept import SCHEMA, Kept
+from bucketstate.stateful.codec.parts import ListState, MapState, ValueState
+from bucketstate.stateful.errors import DefinitionError
 from bucketstate.stateful.run.processor import STATE, Processor, ProcessorSlot
 from bucketstate.stateful.run.variables import Variables, is_removed
 from bucketstate.testing.memory import Memory, MemoryHandle
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
     import pyarrow as pa
     from pyspark.sql.types import StructType
 
-    from bucketstate.stateful.codec.document import Clock, StateCodec
+    from bucketstate.stateful.codec.document import Clock, PartCodec, StateCodec
     from bucketstate.stateful.run.calls import Calls
     from bucketstate.stateful.run.keys import KeyCodec
     from bucketstate.stateful.run.slots import Slot
@@ -146,6 +148,37 @@ class ProcessorRun:
                 {f.name: OptionalCodec(f.codec).cell(cells[f.name]) for f in self._output.fields}
             )
         return made
+
+
+Variable = tuple[str, bool]
+"""The kind of a state variable, "value", "list" or "map", and whether its values expire."""
+
+_KINDS = {ValueState: "value", ListState: "list", MapState: "map"}
+
+
+def variables_of(parts: Mapping[str, PartCodec]) -> dict[str, Variable]:
+    """The variables that the parts of a state class are, by name."""
+    return {name: (_KINDS[part.kind], part.ttl is not None) for name, part in parts.items()}
+
+
+def check_variables(now: Mapping[str, Variable], before: Mapping[str, Variable], of: str) -> None:
+    """Raises DefinitionError for a part that has become another one: Spark refuses the restart.
+
+    Args:
+        now: the variables of the state class.
+        before: what the query has so far.
+        of: what says so, for the message.
+    """
+    for name, (kind, expires) in now.items():
+        had, expired = before.get(name, (kind, expires))
+        if kind != had:
+            change = f"is a {kind} of the state class, and {of} has it as a {had}"
+        elif expires != expired:
+            lives = f"has {'a' if expires else 'no'} time to live in the state class"
+            change = f"{lives}, and {of} has it with{'' if expired else 'out'} one"
+        else:
+            continue
+        raise DefinitionError(f"{name} {change}: Spark refuses that. Give the part another name.")
 
 
 def _times(clocks: Clocks) -> TimerValues:

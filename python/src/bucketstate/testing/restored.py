@@ -14,12 +14,11 @@ from bucketstate.checkpoint.documents import check_kept
 from bucketstate.checkpoint.spark.variables import TTL_FIELD
 from bucketstate.stateful.codec.instants import micros
 from bucketstate.stateful.codec.kept import NO_TIMEOUT, Kept
-from bucketstate.stateful.codec.parts import ListState, MapState, ValueState
 from bucketstate.stateful.codec.times import DatetimeCodec
 from bucketstate.stateful.errors import DefinitionError
 from bucketstate.stateful.run.processor import AFTER, STATE
 from bucketstate.testing.group_run import StoredRow, StoredRows
-from bucketstate.testing.processor_run import StoredVariables
+from bucketstate.testing.processor_run import StoredVariables, Variable
 
 if TYPE_CHECKING:
     import os
@@ -34,7 +33,6 @@ if TYPE_CHECKING:
 
 Cells = tuple[Any, ...]
 
-_KINDS = {ValueState: "value", ListState: "list", MapState: "map"}
 _NEVER = -1
 """Spark's expiry of a value that has none."""
 
@@ -62,7 +60,10 @@ class StoredKeys:
         self._id = operator_id
         self._version = self._checkpoint.version_at(version, batch)
         info = self._checkpoint.operator_at(operator_id, self._version)
-        self._variables = {v.name: v.kind for v in info.state_variables}
+        self.variables: dict[str, Variable] = {
+            v.name: (v.kind, v.ttl) for v in info.state_variables
+        }
+        """The state variables of the operator, by name."""
         self.operator: Operator = (
             "applyInPandasWithState" if info.transform is None else "transformWithState"
         )
@@ -124,23 +125,18 @@ class StoredKeys:
         moments = Kept.of(row).moments
         if moments:
             memory.timers[key] = frozenset(at + AFTER for at in moments)
-        for name, part in codec.parts.items():
-            found = self._part(name, _KINDS[part.kind], cells)
+        for name in codec.parts:
+            found = self._part(name, cells)
             if found:
                 memory.variables.setdefault(name, {})[key] = found
         return cells
 
-    def _part(self, name: str, kind: str, cells: Cells) -> Any:
+    def _part(self, name: str, cells: Cells) -> Any:
         """What a variable holds of a key, as `Memory` has it."""
-        there = self._variables.get(name)
-        if there is None:
+        if name not in self.variables:
             # The class has the part since; no query has written it.
             return None
-        if there != kind:
-            raise DefinitionError(
-                f"{name} is a {kind} of the state class, and the checkpoint has it as a {there}: "
-                "Spark refuses that. Give the part another name."
-            )
+        kind, _ = self.variables[name]
         rows = self._rows(name, cells)
         if kind == "map":
             return {
