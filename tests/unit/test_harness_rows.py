@@ -205,6 +205,17 @@ def total(key: Any, rows: pd.DataFrame, state: State[Total]) -> Out:
     return Out(str(key[0]), state.value.n)
 
 
+def test_a_row_whose_key_is_a_nan_is_alone_whatever_numbers_are_keys() -> None:
+    running = Harness(total, by="v", operator="transformWithState")
+    found = running.run([{"v": v} for v in (1.0, math.nan, 0.0, math.nan)])
+    assert sorted((r["key"], r["n"]) for r in found) == [
+        ("0.0", 1),
+        ("1.0", 1),
+        ("None", 1),
+        ("None", 2),
+    ]
+
+
 ARGUMENTS: list[tuple[dict[str, Any], str]] = [
     ({"delay": "5 minutes"}, "delay='5 minutes': give a timedelta of 0 or more"),
     ({"delay": timedelta(-1)}, "give a timedelta of 0 or more"),

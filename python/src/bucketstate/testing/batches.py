@@ -149,7 +149,8 @@ class Batches:
         for row, cells in enumerate(keys):
             alike = _alike(cells)
             if by_rows and _NAN in _flat(alike):
-                alike = (row,)
+                # A number alone might be the key of another row, which is a float equal to it.
+                alike = (_NAN, row)
             found.setdefault(alike, (cells, []))[1].append(row)
         for cells, rows in found.values():
             size = rows_per_chunk or len(rows)
