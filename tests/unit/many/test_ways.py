@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from typing import Any
+from uuid import uuid4
 
 import numpy as np
 import pyarrow as pa
@@ -15,7 +16,7 @@ from hypothesis import strategies as st
 
 from bucketstate import stateful
 from bucketstate.stateful import Keys
-from bucketstate.testing import Harness
+from bucketstate.testing import DifferenceError, Harness
 from tests.kit.cases import examples
 from tests.kit.columns import EVERY, SCHEMA, Alone, Report
 
@@ -126,3 +127,28 @@ def test_either_kind_of_function_goes_on_with_the_others_states(fn: Any) -> None
         told.run(rows)
     assert harness.states() == told.states()
     assert harness._stored == told._stored
+
+
+@dataclass
+class Named:
+    name: str = field(default_factory=lambda: uuid4().hex)
+
+
+def test_many_keys_false_has_each_key_of_a_function_over_columns_alone() -> None:
+    sizes: list[int] = []
+
+    def naming(keys: Keys[Named], _rows: pa.Table) -> None:
+        sizes.append(len(keys))
+        keys.update({"name": keys.state["name"]})
+
+    rows = [{"k": k} for k in "abca"]
+    harness = Harness(naming, by="k", many_keys=False)
+    harness.run(rows)
+    assert sizes == [1, 1, 1]
+    named = harness.states()
+    assert len({state.name for state in named.values()}) == 3
+    harness.run(rows)
+    assert harness.states() == named
+    # Each way has names of its own, of which the harness cannot say that they are alike.
+    with pytest.raises(DifferenceError, match="naming keeps something else"):
+        Harness(naming, by="k", many_keys=True).run(rows)

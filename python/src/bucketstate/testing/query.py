@@ -125,6 +125,8 @@ class Query:
         cuts = _Cuts(order, of_chunks=self._definition.chunked)
         if ready.columnar is not None:
             alone = ColumnsAlone(ready.columnar, ready.key.names)
+            if not self.many_keys:
+                return GroupRun(alone, ready, self._timeout, stored, clocks)
             one = GroupRun(alone, ready, self._timeout, stored.copy(), clocks)
             many = ManyRun(ManyColumns(ready.columnar), ready, stored, clocks, cuts)
             return ColumnsRun(self._definition.name, many, one, order)
