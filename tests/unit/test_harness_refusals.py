@@ -61,6 +61,13 @@ def test_a_grouping_column_is_found_in_either_case(operator: Any) -> None:
     assert running.restarted().run([{"Name": "a", "n": 1}]) == [{"key": "a", "n": 3}]
 
 
+def test_an_initial_state_has_the_grouping_columns_as_they_are_asked_for() -> None:
+    initial = [{"NAME": "a", "n": 4}, {"NAME": "b", "n": 7}]
+    running = Harness(Beginning(), by="NAME", operator="transformWithState", initial_state=initial)
+    assert running.run([{"Name": "a"}]) == [{"key": "a", "n": 5}]
+    assert running.states() == {("a",): Total(5), ("b",): Total(7)}
+
+
 def test_a_name_in_the_same_case_comes_first() -> None:
     rows = [{"K": "x", "k": "a"}, {"K": "y", "k": "a"}]
     assert Harness(total, by="k").run(rows) == [{"key": "a", "n": 2}]

@@ -32,7 +32,7 @@ class ColumnsRun:
         self._one = one
         self._order = order
 
-    def initial(self, _key: Any, _row: pa.Table) -> None:
+    def initial(self, _key: Any, _row: pa.Table, _by: list[str]) -> None:
         raise AssertionError("the operator has no initial state")
 
     def rows(self, groups: list[Group]) -> list[dict[str, Any]]:

@@ -124,7 +124,7 @@ class GroupRun:
         self.stored = stored
         self._clocks = clocks
 
-    def initial(self, _key: Any, _row: pa.Table) -> None:
+    def initial(self, _key: Any, _row: pa.Table, _by: list[str]) -> None:
         raise AssertionError("the operator has no initial state")
 
     def rows(self, groups: list[Group]) -> list[dict[str, Any]]:

@@ -381,9 +381,10 @@ class Harness(Generic[S]):
                 assert self._initial_batches is not None
                 keys = self._batches.key_schema(self._query.by)
                 operators.check_initial(keys, self._initial_batches.schema, typed=False)
+                by = self._initial_batches.key_columns(self._query.by)
                 for group in self._groups(self._initial_batches, initial):
                     for row in range(group.chunks[0].num_rows):
-                        run.initial(group.key, group.chunks[0].slice(row, 1))
+                        run.initial(group.key, group.chunks[0].slice(row, 1), by)
                 initial = None
             output += run.rows(self._groups(self._batches, table, self._rows_per_chunk))
         if self._timeout is not None and self._batches.known:

@@ -48,7 +48,7 @@ class ManyRun:
         self._cuts = cuts
         self._kinds = arrow_types(wire)
 
-    def initial(self, _key: Any, _row: pa.Table) -> None:
+    def initial(self, _key: Any, _row: pa.Table, _by: list[str]) -> None:
         raise AssertionError("the operator has no initial state")
 
     def rows(self, groups: list[Group]) -> list[dict[str, Any]]:

@@ -95,9 +95,9 @@ class ProcessorRun:
         )
         self._processor.init(self._handle)
 
-    def initial(self, key: Any, row: pa.Table) -> None:
+    def initial(self, key: Any, row: pa.Table, by: list[str]) -> None:
         (made,) = self._rows([row])
-        self._enter(key, made)
+        self._enter(key, made, by)
         self._processor.handleInitialState(self._memory.cells[key], made, self._times)
 
     def rows(self, groups: list[Group]) -> list[dict[str, Any]]:
@@ -105,7 +105,7 @@ class ProcessorRun:
 
     def _call(self, group: Group) -> list[dict[str, Any]]:
         rows = list(self._rows(group.chunks))
-        self._enter(group.key, rows[0])
+        self._enter(group.key, rows[0], self._by)
         cells = self._memory.cells[group.key]
         return self._plain(self._processor.handleInputRows(cells, rows, self._times))
 
@@ -128,9 +128,9 @@ class ProcessorRun:
             self._handle.deleteTimer(at)
         return output
 
-    def _enter(self, key: Any, row: Row) -> None:
+    def _enter(self, key: Any, row: Row, by: list[str]) -> None:
         self._handle.key = key
-        self._memory.cells[key] = tuple(row[n] for n in self._by)
+        self._memory.cells[key] = tuple(row[n] for n in by)
 
     def _rows(self, chunks: list[pa.Table]) -> Iterator[Row]:
         for chunk in chunks:

@@ -85,7 +85,8 @@ class Stored(Protocol):
 class Run(Protocol):
     """One batch on a copy of what is stored."""
 
-    def initial(self, key: Any, row: pa.Table, /) -> None: ...
+    def initial(self, key: Any, row: pa.Table, by: list[str], /) -> None:
+        """Takes one row of the initial state, which has the key in the columns `by`."""
 
     def rows(self, groups: list[Group]) -> list[dict[str, Any]]:
         """The output of the calls for rows, group after group."""
