@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
@@ -12,6 +13,7 @@ from uuid import UUID
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 from pyspark.sql import Row
 
@@ -214,6 +216,42 @@ def test_a_row_whose_key_is_a_nan_is_alone_whatever_numbers_are_keys() -> None:
         ("None", 1),
         ("None", 2),
     ]
+
+
+NOON = datetime(2024, 7, 1, 12)
+
+
+@pytest.mark.parametrize(
+    ("kind", "value"),
+    [
+        ("timestamp_ntz", NOON),
+        ("struct<end:timestamp_ntz>", {"end": NOON}),
+        ("struct<start:timestamp>", {"start": NOON}),
+        ("date", NOON.date()),
+    ],
+)
+def test_an_event_time_that_spark_has_no_watermark_of_is_refused(kind: str, value: Any) -> None:
+    running = Harness(total, by="key", schema=f"key string, t {kind}", event_time="t")
+    told = re.escape(f"event_time='t' is {kind}: it must be a timestamp, or a struct whose")
+    with pytest.raises(DefinitionError, match=told):
+        running.run([{"key": "a", "t": value}])
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        [{"key": "a", "t": NOON}],
+        [{"key": "a", "t": {"start": NOON - timedelta(hours=1), "end": NOON}}],
+        pd.DataFrame({"key": ["a"], "t": [NOON]}),
+        pa.table({"key": ["a"], "t": [NOON]}),
+        pa.table({"key": ["a"], "t": [{"end": NOON}]}),
+    ],
+    ids=["dicts", "dicts with a struct", "pandas", "Arrow", "Arrow with a struct"],
+)
+def test_naive_event_times_without_a_schema_are_points_in_time(rows: Any) -> None:
+    running = Harness(total, by="key", event_time="t", time_zone="Asia/Kolkata")
+    running.run(rows)
+    assert running.watermark == datetime(2024, 7, 1, 6, 30, tzinfo=UTC)
 
 
 ARGUMENTS: list[tuple[dict[str, Any], str]] = [

@@ -7,13 +7,19 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyspark.sql.pandas.types import from_arrow_schema
-from pyspark.sql.types import ArrayType, DataType, MapType, StructField, StructType
+from pyspark.sql.pandas.types import from_arrow_schema, from_arrow_type
+from pyspark.sql.types import (
+    ArrayType,
+    DataType,
+    MapType,
+    StructField,
+    StructType,
+    TimestampType,
+)
 
 from bucketstate.optional import pandas as pd
 from bucketstate.stateful.codec.classes import is_record_instance
 from bucketstate.stateful.codec.containers import OptionalCodec
-from bucketstate.stateful.codec.times import DatetimeCodec
 from bucketstate.stateful.errors import DefinitionError, MismatchError, WrongTypeError
 from bucketstate.stateful.run.chunks import arrow_schema
 from bucketstate.stateful.run.definition import output_codec
@@ -158,23 +164,26 @@ class Batches:
             yield Group(key.identity(cells), chunks)
 
     def micros(self, table: pa.Table, column: str) -> list[int | None]:
-        """An event-time column in microseconds since the epoch; of a struct, its field `end`."""
+        """An event-time column in microseconds since the epoch; of a struct, its field `end`.
+
+        Raises DefinitionError for a column that is not there, or that Spark has no watermark of.
+        """
         if column not in table.column_names:
             raise DefinitionError(
                 f"event_time={column!r} is not a column of the rows, which have "
                 f"{', '.join(table.column_names)}."
             )
         values = table.column(column)
-        if pa.types.is_struct(values.type):
+        found = kind = from_arrow_type(values.type, prefer_timestamp_ntz=True)
+        if isinstance(found, StructType) and "end" in found.names:
+            kind = found["end"].dataType
             values = pc.struct_field(values, "end")
-        if not pa.types.is_timestamp(values.type):
+        if not isinstance(kind, TimestampType):
             raise DefinitionError(
-                f"event_time={column!r} is {values.type}: it must be a timestamp."
+                f"event_time={column!r} is {found.simpleString()}: it must be a timestamp, or a "
+                "struct whose field 'end' is one, since Spark has no watermark of another column. "
+                "Cast it."
             )
-        if values.type.tz is None:
-            instant = DatetimeCodec(self._zone).check
-            at = [None if v is None else instant(v) for v in values.to_pylist()]
-            values = pa.array(at, INSTANT)
         made: list[int | None] = values.cast(INSTANT).cast(pa.int64()).to_pylist()
         return made
 

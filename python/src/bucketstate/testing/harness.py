@@ -361,7 +361,8 @@ class Harness(Generic[S]):
         Raises:
             WrongTypeError: rows have other columns than those before, a value does not fit its
                 column as it is, or what the function puts out or keeps does not fit its type.
-            DefinitionError: the rows lack a column that the function needs.
+            DefinitionError: the rows lack a column that the function needs, or Spark has no
+                watermark of the event time.
             MigrationError: what is stored cannot be read as the state class.
             StateUsageError: the function makes a call on its state that the query does not allow.
         """
