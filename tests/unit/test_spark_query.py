@@ -1,4 +1,4 @@
-"""What a compared run changes of a session is as before after it."""
+"""What `compare` refuses before there is a query, and what its runs change of a session."""
 
 from __future__ import annotations
 
@@ -8,9 +8,13 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from pyspark.sql import SparkSession
 from pyspark.sql.types import StructType
 
+from bucketstate.stateful import DefinitionError, State
+from bucketstate.testing import compare
 from bucketstate.testing.spark_query import SparkQuery
+from tests.kit.stateful import Total
 
 NO_DATA = "spark.sql.streaming.noDataMicroBatches.enabled"
 
@@ -45,3 +49,17 @@ def test_a_setting_is_as_it_was(before: dict[str, str], tmp_path: Path) -> None:
     with query._idle(False):
         assert conf == {NO_DATA: "false"}
     assert conf == before
+
+
+def never(_key: Any, _rows: list[dict[str, Any]], _state: State[Total]) -> None:
+    raise AssertionError("not called")
+
+
+@pytest.mark.parametrize(
+    "patience", [5, None, timedelta(0), timedelta(milliseconds=999), timedelta(seconds=-5)]
+)
+def test_a_patience_of_less_than_a_second_is_refused(patience: Any) -> None:
+    # A session without a JVM, which nothing is asked of.
+    spark = SparkSession.__new__(SparkSession)
+    with pytest.raises(DefinitionError, match=r"^patience=.* of compare: give a timedelta of one"):
+        compare(spark, never, [[{"key": "a"}]], by="key", patience=patience)

@@ -88,7 +88,7 @@ def compare(
             again from its checkpoint, and the harness is `restarted`: the number of one, or of
             several; or a dict from each to the function that goes on, which may be a
             `stateful.define`d one, or None for the same one as before.
-        patience: how long the query may take between two restarts, in whole seconds.
+        patience: how long the query may take between two restarts, in whole seconds, 1 or more.
 
     Returns:
         The output of each of the query's batches: of those given, and of those after them that have
@@ -97,8 +97,8 @@ def compare(
     Raises:
         DifferenceError: an AssertionError, for the first batch that differs, and for a query that
             fails where the harness does not, or does not end in time.
-        DefinitionError: the function can never work, the batches have no rows at all, or no batch
-            follows a restart.
+        DefinitionError: the function or an argument can never work, the batches have no rows at
+            all, or no batch follows a restart.
         SessionError: the session cannot run the operator.
         InvalidSettingError: the session's time zone is not known.
         StatefulError: what the function or its rows do wrong, as for `Harness.run`.
@@ -107,6 +107,11 @@ def compare(
         raise SessionError(f"spark={spark!r} of compare: give a session of Spark that runs.")
     if isinstance(batches, str | bytes) or not isinstance(batches, Iterable):
         raise DefinitionError(f"batches={batches!r} of compare: give a list of batches.")
+    if not isinstance(patience, timedelta) or patience < timedelta(seconds=1):
+        raise DefinitionError(
+            f"patience={patience!r} of compare: give a timedelta of one second or more, such as "
+            "timedelta(minutes=5)."
+        )
     zone_name = str(spark.conf.get(_ZONE))
     zone = zone_of(zone_name, _ZONE)
     timeout = clock_of(fn, timeout)
