@@ -2,7 +2,7 @@ package io.bucketstate.testkit
 
 import java.nio.charset.StandardCharsets.UTF_8
 
-import io.bucketstate.record.{BucketAssigner, BucketKey, Record, RecordBuffer}
+import io.bucketstate.record.{BucketAssigner, BucketKey, ColdState, Record, RecordBuffer, RecordOp}
 
 /** Keys and values that are texts, as a table takes and gives them. */
 object TextRecords {
@@ -40,6 +40,23 @@ object TextRecords {
   def valueOf(record: Array[Byte]): String = {
     val start = Record.keyEnd(record)
     new String(record, start, record.length - start, UTF_8)
+  }
+
+  /** All that a cold part, which holds no changes, has of a family. */
+  def contentOf(cold: ColdState, family: Int, numBuckets: Int): Map[String, String] = {
+    val found = Map.newBuilder[String, String]
+    (0 until numBuckets).foreach { bucket =>
+      cold.scan(
+        family,
+        bucket,
+        (record, op) => {
+          require(op == RecordOp.Put, s"the operation $op, which is no put")
+          found += keyOf(record) -> valueOf(record)
+          ()
+        }
+      )
+    }
+    found.result()
   }
 
   /** What a scan gives, in order of the keys. */

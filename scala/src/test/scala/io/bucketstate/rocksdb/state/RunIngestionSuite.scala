@@ -5,8 +5,14 @@ import java.util.UUID
 import scala.util.{Random, Using}
 
 import io.bucketstate.checkpoint.manifest.Manifest
-import io.bucketstate.record.{Record, RecordOp}
-import io.bucketstate.testkit.{MemoryFileStore, SnapshotRoom, TempFolder, TidySuite}
+import io.bucketstate.testkit.{
+  LargeAppends,
+  MemoryFileStore,
+  SnapshotRoom,
+  TempFolder,
+  TextRecords,
+  TidySuite
+}
 
 /** Databases that begin with a snapshot's runs: removals, appended values and files of several families keep their meaning. */
 class RunIngestionSuite extends TidySuite {
@@ -24,25 +30,12 @@ class RunIngestionSuite extends TidySuite {
       }
       .toMap
 
-  private def content(state: NativeState): Map[String, String] = (for {
-    family <- Seq(0, 2)
-    bucket <- 0 until 4
-  } yield {
-    val found = Map.newBuilder[String, String]
-    state.scan(
-      family,
-      bucket,
-      (record, op) => {
-        assert(op == RecordOp.Put)
-        val end = Record.keyEnd(record)
-        val key = new String(record, Record.keyStart(record), end - Record.keyStart(record))
-        val value = new String(record, end, record.length - end)
-        found += (if (family == 0) key else s"2/$key") -> value
-        ()
+  private def content(state: NativeState): Map[String, String] =
+    Seq(0, 2).flatMap { family =>
+      TextRecords.contentOf(state, family, numBuckets = 4).map { case (key, value) =>
+        (if (family == 0) key else s"2/$key") -> value
       }
-    )
-    found.result()
-  }).fold(Map.empty[String, String])(_ ++ _)
+    }.toMap
 
   for {
     maxFileBytes <- Seq(1L, Long.MaxValue)
@@ -79,6 +72,25 @@ class RunIngestionSuite extends TidySuite {
         }
       }
     }
+
+  test("what a newer run appends is there once, in however many parts it is written") {
+    TempFolder.use { folder =>
+      Using.resource(new SnapshotRoom(new MemoryFileStore, folder, maxRuns = 6)) { room =>
+        room.commit(LargeAppends.before: _*)
+        room.snapshotter.take(room.target(1L))
+        val toNothing = Map("new-1" -> Some("+1"), "new-2" -> Some("+2"))
+        room.commit(LargeAppends.changes ++ toNothing: _*)
+        val manifest = room.snapshotter.take(room.target(2L)).manifest
+        assert(manifest.runs.size == 2)
+        NativeStateSuite.use(folder.resolve("db")) { database =>
+          val ingestion = new RunIngestion(room.runs, _ => true)
+          val state = database.capture(ingestion.into(database, manifest, () => true).get)
+          LargeAppends.requireSame(content(state), room.model(2L))
+          state.release()
+        }
+      }
+    }
+  }
 
   for (values <- Seq("one value", "several values"))
     test(s"what was not wanted for a moment is not taken for the whole, $values") {
