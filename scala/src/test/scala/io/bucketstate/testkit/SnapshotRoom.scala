@@ -37,6 +37,7 @@ final class SnapshotRoom(
 
   private val assigner = new BucketAssigner(numBuckets)
   private var models = Vector(Map.empty[String, String])
+  private var retried = Set.empty[Long]
 
   val runs: RunAccess =
     new RunAccess(
@@ -70,8 +71,15 @@ final class SnapshotRoom(
   /** Writes the next version's changelog. */
   def commit(changes: (String, Option[String])*): Long = {
     models :+= after(models.last, changes)
-    write(newest, s"$newest", writesOf(changes))
+    write(newest, commitOf(newest), writesOf(changes))
     newest
+  }
+
+  /** Another attempt writes the newest version anew, and the next one is built on that. */
+  def retry(changes: (String, Option[String])*): Unit = {
+    retried += newest
+    models = models.init :+ after(models(newest.toInt - 1), changes)
+    write(newest, commitOf(newest), writesOf(changes))
   }
 
   private def writesOf(changes: Seq[(String, Option[String])]): Seq[(String, Write)] = changes.map {
@@ -86,7 +94,7 @@ final class SnapshotRoom(
 
   /** Another attempt writes a version anew, of which the next one knows nothing. */
   def replace(version: Long, changes: (String, Option[String])*): Unit =
-    write(version, s"another $version", writesOf(changes))
+    write(version, another(version), writesOf(changes))
 
   private def write(version: Long, commit: String, writes: Seq[(String, Write)]): Unit = {
     val header =
@@ -96,7 +104,7 @@ final class SnapshotRoom(
         numBuckets,
         BucketAssigner.HashName,
         BlockCodec.Lz4,
-        baseId = Option.when(version > 1)(commitId(s"${version - 1}").toString)
+        baseId = Option.when(version > 1)(commitId(commitOf(version - 1)).toString)
       )
     val out = new ByteArrayOutputStream
     Using.resource(new ChangelogWriter) { writer =>
@@ -109,6 +117,11 @@ final class SnapshotRoom(
     }
     store.write(Attempt(version).changelog)(_.write(out.toByteArray))
   }
+
+  private def commitOf(version: Long): String =
+    if (retried(version)) another(version) else s"$version"
+
+  private def another(version: Long): String = s"another $version"
 
   private def commitId(name: String): UUID = UUID.nameUUIDFromBytes(name.getBytes)
 

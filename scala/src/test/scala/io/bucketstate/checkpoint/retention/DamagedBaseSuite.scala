@@ -5,38 +5,105 @@ import java.time.Clock
 import scala.util.Using
 
 import io.bucketstate.checkpoint.io.{Attempt, ManifestName}
-import io.bucketstate.checkpoint.manifest.ManifestTrust
+import io.bucketstate.checkpoint.manifest.{Manifest, ManifestTrust, RepairRules}
+import io.bucketstate.checkpoint.recovery.Recovery
 import io.bucketstate.error.CorruptException
-import io.bucketstate.testkit.{MemoryFileStore, SnapshotRoom, TempFolder, TidySuite}
+import io.bucketstate.testkit.{MemoryFileStore, SnapshotRoom, StoreHarness, TempFolder, TidySuite}
 
-/** What damage that is known keeps from being deleted. */
+/** What damage that is known keeps from being deleted, and what was replaced. */
 class DamagedBaseSuite extends TidySuite {
 
-  test("nothing goes for the sake of a manifest that names a file which is known to be damaged") {
+  private def withRoom(body: (SnapshotRoom, MemoryFileStore) => Unit): Unit =
     TempFolder.use { folder =>
       val store = new MemoryFileStore
-      Using.resource(new SnapshotRoom(store, folder)) { room =>
-        room.commit("a" -> Some("1"), "b" -> Some("1"))
-        room.snapshotter.take(room.target(1))
-        room.commit("c" -> Some("2"))
-        val second = room.snapshotter.take(room.target(2)).manifest
-        room.commit("d" -> Some("3"))
-        val before = store.list().map(_.name).toSet
-        assert(second.runs.size == 2)
-        val trust = new ManifestTrust
-        val retention = new Retention(store, Clock.systemUTC, RetentionRules(1), trust)
-        val newest = s"memory:/${second.runs.head.files.head.name}"
-        trust.failed(second.file, new CorruptException(newest, "a test", ""))
-        assert(retention.run(3).deleted.map(_.name) == Seq("1.changelog"))
-        // Where the next snapshot does without the file, all goes that it made needless.
-        room.commit("e" -> Some("4"))
-        room.snapshotter.startFrom(None, doubtsFiles = true)
-        room.snapshotter.take(room.target(4, fromMemory = true))
-        val _ = retention.run(4)
-        val left = store.list().map(_.name).toSet
-        assert(left == Set("4.changelog", ManifestName(Attempt(4)).name))
-        assert(before.intersect(left).isEmpty)
-      }
+      Using.resource(new SnapshotRoom(store, folder))(body(_, store))
+    }
+
+  /** Versions 1 and 2, each with its manifest; that of the second. */
+  private def twoManifests(room: SnapshotRoom): Manifest = {
+    room.commit("a" -> Some("1"), "b" -> Some("1"))
+    room.snapshotter.take(room.target(1))
+    room.commit("c" -> Some("2"))
+    val second = room.snapshotter.take(room.target(2)).manifest
+    assert(second.runs.size == 2)
+    second
+  }
+
+  /** A manifest of version 4 that needs no file of those before. */
+  private def wholeFourth(room: SnapshotRoom): Unit = {
+    room.commit("e" -> Some("4"))
+    room.snapshotter.startFrom(None, doubtsFiles = true)
+    val fourth = room.snapshotter.take(room.target(4, fromMemory = true)).manifest
+    assert(fourth.runs.size == 1)
+  }
+
+  /** The last one that was written of a manifest's files. */
+  private def newestFile(manifest: Manifest): String = manifest.runs.head.files.head.name
+
+  private def damageIn(manifest: Manifest) =
+    new CorruptException(s"memory:/${newestFile(manifest)}", "a test", "")
+
+  test("nothing goes for the sake of a manifest that names a file which is known to be damaged") {
+    withRoom { (room, store) =>
+      val second = twoManifests(room)
+      room.commit("d" -> Some("3"))
+      val before = store.list().map(_.name).toSet
+      val trust = new ManifestTrust
+      val retention = new Retention(store, Clock.systemUTC, RetentionRules(1), trust)
+      trust.failed(second.file, damageIn(second))
+      assert(retention.run(3).deleted.map(_.name) == Seq("1.changelog"))
+      // Where the next snapshot does without the file, all goes that it made needless.
+      wholeFourth(room)
+      val _ = retention.run(4)
+      val left = store.list().map(_.name).toSet
+      assert(left == Set("4.changelog", ManifestName(Attempt(4)).name))
+      assert(before.intersect(left).isEmpty)
+    }
+  }
+
+  /**
+   * Version 3 is held and the manifest of version 2 of no use, while the newest versions begin with that of version 4: what
+   * leads from the manifest of version 1 to version 3 stays.
+   */
+  private def requireHeld(
+      room: SnapshotRoom,
+      store: MemoryFileStore,
+      trust: ManifestTrust
+  ): Unit = {
+    room.commit("f" -> Some("5"))
+    val held = () => Seq(Pinned(3, WinningIds.WithoutIds))
+    val retention = new Retention(store, Clock.systemUTC, RetentionRules(1), trust)
+    val report = retention.run(5, pinned = held)
+    val recovery = new Recovery(room.newCheckpoint(), RepairRules(enabled = true, 1, 1000))
+    assert(StoreHarness.contents(recovery.load(3, None).table, 3) == room.model(3))
+    assert(report.failed.isEmpty && report.unreadable.isEmpty)
+    assert(report.deleted.map(_.name).toSet == Set("1.changelog", "4.changelog"))
+    // It goes when nobody holds it any more.
+    val _ = retention.run(5)
+    val left = store.list().map(_.name).toSet
+    assert(left == Set("5.changelog", ManifestName(Attempt(4)).name))
+  }
+
+  test("a version that is held keeps what leads to it beside a damaged manifest") {
+    withRoom { (room, store) =>
+      val second = twoManifests(room)
+      room.commit("d" -> Some("3"), "a" -> None)
+      wholeFourth(room)
+      val name = newestFile(second)
+      store.put(name, store.read(name).dropRight(1))
+      val trust = new ManifestTrust
+      trust.failed(second.file, damageIn(second))
+      requireHeld(room, store, trust)
+    }
+  }
+
+  test("a version that is held keeps what leads to it beside a stale manifest") {
+    withRoom { (room, store) =>
+      val _ = twoManifests(room)
+      room.retry("c" -> Some("another 2"))
+      room.commit("d" -> Some("3"), "a" -> None)
+      wholeFourth(room)
+      requireHeld(room, store, new ManifestTrust)
     }
   }
 }

@@ -31,6 +31,7 @@ class RetentionPlanSuite extends TidySuite {
     private val files = mutable.LinkedHashMap.empty[String, ListedFile]
     private val manifests = mutable.Map.empty[ManifestName, List[Run]]
     private val damaged = mutable.Set.empty[String]
+    private val passedOver = mutable.Set.empty[String]
     private val winners = mutable.Map.empty[Long, String]
     private var runs: List[Run] = Nil
     private var covered = 0L
@@ -92,13 +93,15 @@ class RetentionPlanSuite extends TidySuite {
         assert(runs.size <= maxRuns)
         // A manifest at the end of the window, and a run too, may be damaged or lost.
         if (random.nextInt(12) == 0) damaged += manifest.name
+        // Or it can be read, and is known to be of no use to build on.
+        else if (random.nextInt(8) == 0) passedOver += manifest.name
       }
     }
 
     private def retain(): Unit = {
       val known = manifests.keySet.filter(m => files.contains(m.name)).map { m =>
         val names = manifests(m).flatMap(_.files).map(_.name).toSet
-        KnownManifest(m, Option.when(!damaged(m.name))(names))
+        KnownManifest(m, Option.when(!damaged(m.name))(names), passedOver(m.name))
       }
       val seen = known.filter(_ => random.nextInt(10) > 0)
       val plan =
@@ -123,6 +126,7 @@ class RetentionPlanSuite extends TidySuite {
     private def isLoadable(version: Long): Boolean = {
       val bases = manifests.keys.filter { m =>
         m.version <= version && files.contains(m.name) && !damaged(m.name) &&
+        !passedOver(m.name) &&
         m.checkpointId == winners.get(m.version) &&
         manifests(m).flatMap(_.files).forall(f => files.contains(f.name))
       }
@@ -162,6 +166,7 @@ class RetentionPlanSuite extends TidySuite {
       (1 to rules.minVersionsToRetain + 1).foreach(_ => batch())
       snapshot()
       damaged.clear()
+      passedOver.clear()
       (1 to rules.minVersionsToRetain + 1).foreach(_ => batch())
       now = now.plus(Duration.ofDays(1))
       for (_ <- 1 to 400) retain()
