@@ -57,27 +57,35 @@ class StepSweepSuite extends TidySuite with Eventually {
   }
 
   private def runWith(kind: Kind, fault: Option[(Int, StepFault)]): Seq[String] =
-    TempFolder.use { folder =>
-      val before = LeftOvers.ofProcess
-      val steps = new Steps(fault)
-      val files = new FaultyFileStore(new MemoryFileStore, steps.at(_))
-      val harness = new StoreHarness(files, folder, retained = 3, step = steps.at(_))
-      def what = fault.fold("no fault") { case (n, f) =>
-        s"step $n ${f.name}"
-      }
-      withClue(what) {
-        val history = new History(kind, harness)
-        try history.run()
-        finally Thread.interrupted()
-        steps.heal()
-        history.check()
-        eventually {
-          assert(LeftOvers.ofProcess == before)
-          assert(workFolders(folder) == Nil)
-        }
-      }
-      steps.all
+    ShortMemory.when(kind.hasLists)(TempFolder.use(runIn(_, kind, fault)))
+
+  private def runIn(folder: Path, kind: Kind, fault: Option[(Int, StepFault)]): Seq[String] = {
+    val before = LeftOvers.ofProcess
+    val steps = new Steps(fault)
+    val files = new FaultyFileStore(new MemoryFileStore, steps.at(_))
+    val harness = new StoreHarness(
+      files,
+      folder,
+      retained = 3,
+      step = steps.at(_),
+      lists = kind.hasLists
+    )
+    def what = fault.fold("no fault") { case (n, f) =>
+      s"step $n ${f.name}"
     }
+    withClue(what) {
+      val history = new History(kind, harness)
+      try history.run()
+      finally Thread.interrupted()
+      steps.heal()
+      history.check()
+      eventually {
+        assert(LeftOvers.ofProcess == before)
+        assert(workFolders(folder) == Nil)
+      }
+    }
+    steps.all
+  }
 
   private def workFolders(in: Path): Seq[Path] =
     Using.resource(Files.list(in))(_.iterator.asScala.toSeq)
@@ -125,11 +133,14 @@ class StepSweepSuite extends TidySuite with Eventually {
 
     private def batch(n: Int): Unit = {
       val changes = Seq.fill(20) {
-        s"key ${random.nextInt(40)}" -> Option.when(random.nextInt(4) > 0)(s"$n " + "v" * 100)
+        s"key ${random.nextInt(40)}" -> Option.when(random.nextInt(4) > 0) {
+          (if (kind.hasLists && random.nextInt(2) == 0) "+" else "") + s"$n " + "v" * 100
+        }
       }
       val next = changes.foldLeft(model) {
-        case (m, (k, Some(v))) => m.updated(k, v)
-        case (m, (k, None))    => m.removed(k)
+        case (m, (k, Some(Appended(v)))) => m.updated(k, m.getOrElse(k, "") + v)
+        case (m, (k, Some(v)))           => m.updated(k, v)
+        case (m, (k, None))              => m.removed(k)
       }
       val session = write(opened(), version)
       ending(session) {
@@ -197,11 +208,18 @@ class StepSweepSuite extends TidySuite with Eventually {
 private object StepSweepSuite {
   private final val Batches = 8
 
-  /** @param sampled steps of each history that go wrong in each way, where not all do */
-  final case class Kind(name: String, sampled: Int, of: (String, String)*) {
+  private val OnHeap = "engine" -> Engine.Heap.name
+  private val InDatabase = "engine" -> Engine.RocksDb.name
+  private val InCommit = "snapshot.mode" -> "sync"
+
+  /**
+   * @param sampled  steps of each history that go wrong in each way, where not all do
+   * @param hasLists whether values are appended, while all that can leave memory leaves it
+   */
+  final case class Kind(name: String, sampled: Int, hasLists: Boolean, of: (String, String)*) {
 
     /** Else they may come too late for what is looked for. */
-    val takesSnapshots: Boolean = of.contains("snapshot.mode" -> "sync")
+    val takesSnapshots: Boolean = of.contains(InCommit)
     val settings: Seq[(String, String)] = Seq(
       "snapshot.maxVersions" -> "2",
       "compaction.maxRuns" -> "2",
@@ -210,8 +228,10 @@ private object StepSweepSuite {
   }
 
   val kinds: Seq[Kind] = Seq(
-    Kind("on the heap", 25, "engine" -> Engine.Heap.name, "snapshot.mode" -> "sync"),
-    Kind("on the heap, snapshots beside the batches", 15, "engine" -> Engine.Heap.name),
-    Kind("in a database", 8, "engine" -> Engine.RocksDb.name)
+    Kind("on the heap", 25, false, OnHeap, InCommit),
+    Kind("on the heap, lists", 10, true, OnHeap, InCommit),
+    Kind("on the heap, snapshots beside the batches", 15, false, OnHeap),
+    Kind("in a database", 8, false, InDatabase),
+    Kind("in a database, lists", 5, true, InDatabase)
   )
 }

@@ -25,6 +25,7 @@ import io.bucketstate.spark.StoreView
  *
  * @param always settings of every provider
  * @param root   what is in front of the folder in its location, such as `hdfs://host:port`
+ * @param lists  whether keys of the default family may have several values, which asks for `families`
  */
 final class ProviderHarness(
     val folder: Path,
@@ -33,7 +34,8 @@ final class ProviderHarness(
     families: Boolean = false,
     valueSchema: StructType = ProviderHarness.ValueSchema,
     always: Seq[(String, String)] = Nil,
-    root: String = "file:"
+    root: String = "file:",
+    lists: Boolean = false
 ) {
   import ProviderHarness._
 
@@ -58,7 +60,7 @@ final class ProviderHarness(
       useColumnFamilies = families,
       StateStoreConf(conf),
       hadoopConf,
-      useMultipleValuesPerKey = false,
+      useMultipleValuesPerKey = lists,
       stateSchemaProvider = None
     )
     providers.add(folder -> made)
@@ -179,6 +181,14 @@ object ProviderHarness {
   def contents(store: ReadStateStore): Map[(Long, String), (Long, String)] = {
     val iterator = store.iterator()
     try iterator.map(pair => keyOf(pair.key) -> valueOf(pair.value)).toMap
+    finally iterator.close()
+  }
+
+  /** The same of a store of lists: all values of each key, in their order. */
+  def listsOf(store: ReadStateStore): Map[(Long, String), Seq[(Long, String)]] = {
+    val iterator = ours(store).iteratorWithMultiValues(Default)
+    try
+      iterator.map(pair => keyOf(pair.key) -> valueOf(pair.value)).toVector.groupMap(_._1)(_._2)
     finally iterator.close()
   }
 

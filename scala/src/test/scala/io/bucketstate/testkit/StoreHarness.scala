@@ -7,14 +7,22 @@ import java.util.concurrent.ConcurrentLinkedQueue
 import java.util.concurrent.atomic.AtomicLong
 
 import scala.jdk.CollectionConverters._
+import scala.util.matching.Regex
 import scala.util.{Try, Using}
 
 import io.bucketstate.background.{ClocksAndIds, Ticker}
 import io.bucketstate.checkpoint.io.{Attempt, FileStore}
-import io.bucketstate.checkpoint.records.KnownFamilies
+import io.bucketstate.checkpoint.records.{FamilyEncodings, KnownFamilies}
 import io.bucketstate.checkpoint.snapshot.FamilySchemas
 import io.bucketstate.config.{ConfigKey, SparkHonoured, StoreConfig}
-import io.bucketstate.record.{BucketAssigner, Expiry, Record, RecordBuffer, TimedValue}
+import io.bucketstate.record.{
+  BucketAssigner,
+  Expiry,
+  FamilyDescriptor,
+  Record,
+  RecordBuffer,
+  TimedValue
+}
 import io.bucketstate.store.{OpenStore, StillHeld, StoreCall, StoreHost, WriteSession}
 import io.bucketstate.table.StateTable
 
@@ -36,6 +44,7 @@ object Refusal {
  * @param expiry   how records age, where they do
  * @param retained how many of the newest versions maintenance leaves
  * @param unloads  whether a store is closed after each batch
+ * @param lists    whether keys may have several values
  * @param step     told of each call that stores make of their host, of the clock for durations and of their ids; what it
  *                 throws is what the call throws
  */
@@ -46,7 +55,8 @@ final class StoreHarness(
     clock: Clock = Clock.systemUTC(),
     retained: Int = 100,
     step: String => Unit = _ => (),
-    unloads: Boolean = false
+    unloads: Boolean = false,
+    lists: Boolean = false
 ) extends StoreHost {
 
   /** What the stores told, such as `committed 2`, in order. */
@@ -68,8 +78,8 @@ final class StoreHarness(
   /** @param settings below `spark.sql.streaming.stateStore.bucketed.` */
   def open(withIds: Boolean, settings: (String, String)*): OpenStore = {
     val config = configOf(withIds, settings)
-    val families =
-      new KnownFamilies(Changes.descriptor(0), others = false, expiry, config.exactKeyCount)
+    val default = if (lists) StoreHarness.Lists else Changes.descriptor(0)
+    val families = new KnownFamilies(default, others = false, expiry, config.exactKeyCount)
     val newId = () => {
       step("newId")
       new UUID(0L, ids.incrementAndGet())
@@ -177,10 +187,19 @@ object StoreHarness {
   ): WriteSession =
     store.openForWrite(Attempt(version, id), forceSnapshot = forceSnapshot)(session => session)
 
-  /** Changes a version: a value that is None removes its key. */
+  /** The family of a store of lists. */
+  val Lists: FamilyDescriptor =
+    Changes.descriptor(0).copy(valueEncoding = FamilyEncodings.CompactRows)
+
+  /** A value that is appended to what its key has, in a store of lists. */
+  val Appended: Regex = "\\+(.*)".r
+
+  /** Changes a version: a value that is None removes its key, and one that is [[Appended]] is appended. */
   def change(session: WriteSession, changes: (String, Option[String])*): Unit = {
     val family = session.table.family(session.table.families.head.spec)
     changes.foreach {
+      case (key, Some(Appended(value))) if family.spec.multiValued =>
+        family.merge(TextRecords.record(key, value, assigner))
       case (key, Some(value)) =>
         val record = TextRecords.record(key, value, assigner)
         if (family.spec.expiry.isDefined) stamp(record, family.writeTime)
