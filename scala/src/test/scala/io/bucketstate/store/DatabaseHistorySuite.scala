@@ -7,11 +7,11 @@ import java.util.concurrent.Executor
 import java.util.concurrent.atomic.AtomicLong
 
 import scala.collection.mutable
-import scala.util.{Random, Try}
+import scala.util.Random
 
 import io.bucketstate.background.{NeediestFirst, Patience, Ticker}
 import io.bucketstate.checkpoint.changelog.ChangelogReader
-import io.bucketstate.checkpoint.io.{Attempt, BlockCodec, WorkFolder}
+import io.bucketstate.checkpoint.io.{Attempt, BlockCodec, FileStore, WorkFolder}
 import io.bucketstate.checkpoint.manifest.{BucketCount, Checkpoint, RepairRules}
 import io.bucketstate.checkpoint.records.KnownFamilies
 import io.bucketstate.checkpoint.recovery.{Recovered, Recovery}
@@ -32,11 +32,14 @@ import io.bucketstate.rocksdb.state.{
 }
 import io.bucketstate.rocksdb.{Databases => NativeDatabases}
 import io.bucketstate.table.StateTable
+import io.bucketstate.testkit.CommitModels.Model
+import io.bucketstate.testkit.StoreHarness.Appended
 import io.bucketstate.testkit.{TidySuite, _}
 
 /**
  * Histories of commits, roll backs, reloads, other attempts and failures of storage, at random, with a local database that
- * is written at any instant between and within them: what a table takes of it is the state at that version, exactly.
+ * is written at any instant between and within them: what a table takes of it is the state at that version, exactly. And what
+ * the files lead to is what was written.
  */
 class DatabaseHistorySuite extends TidySuite {
   import DatabaseHistorySuite._
@@ -44,14 +47,16 @@ class DatabaseHistorySuite extends TidySuite {
   for {
     withIds <- Seq(false, true)
     seed <- 1 to Seeds
+    lists = seed % 2 == 0
   }
-    test(s"a database has what its table has, ids: $withIds, $seed") {
+    test(s"a database has what its table has, ids: $withIds, lists: $lists, $seed") {
       TempFolder.use { folder =>
-        val history = new History(folder, withIds, new Random(seed.toLong))
+        val history = new History(folder, withIds, new Random(seed.toLong), lists = lists)
         try {
           (1 to 150).foreach(_ => history.anything())
           history.untilTaken()
           assert(history.wrong.isEmpty)
+          history.requireRight()
           if (withIds) assert(history.repeated > 0)
         } finally history.close()
       }
@@ -86,6 +91,7 @@ class DatabaseHistorySuite extends TidySuite {
           }
           history.untilTaken()
           assert(history.wrong.isEmpty && history.versionsTaken.exists(_ > base + 1))
+          history.requireRight()
         } finally history.close()
       }
     }
@@ -109,6 +115,7 @@ class DatabaseHistorySuite extends TidySuite {
       (1 to 3).foreach(_ => history.batch())
       history.untilTaken()
       assert(history.versionsTaken.exists(_ > 3) && history.wrong.isEmpty)
+      history.requireRight()
     }
   }
 
@@ -131,8 +138,6 @@ object DatabaseHistorySuite {
 
   private val Retained = RetentionRules(minVersionsToRetain = 4)
 
-  private type Model = Map[String, String]
-
   private final class Unexpected extends Error("nobody expects this")
 
   /**
@@ -141,6 +146,7 @@ object DatabaseHistorySuite {
    *
    * @param isTold  the database has a history of its own, as the test tells it, and nothing happens by itself
    * @param isQuiet nothing happens by itself
+   * @param lists   whether values are appended, too
    */
   private final class History(
       folder: Path,
@@ -148,26 +154,25 @@ object DatabaseHistorySuite {
       random: Random,
       isTold: Boolean = false,
       isQuiet: Boolean = false,
-      versionsInMemory: Int = 3
+      versionsInMemory: Int = 3,
+      lists: Boolean = false
   ) {
     private val isCalm = isTold || isQuiet
     private val assigner = new BucketAssigner(4)
     private val ids = new AtomicLong
     private val newId = () => new UUID(0L, ids.incrementAndGet())
-    private val files = new FaultyFileStore(new MemoryFileStore)
-    private val runs = new RunAccess(
-      files,
-      SstOptions(BlockCodec.Lz4, Runs.BlockBytes),
-      () => WorkFolder(folder.resolve("runs"), temporary = true),
-      Long.MaxValue
+    private val stored = new MemoryFileStore
+    private val files = new FaultyFileStore(stored)
+    private val families = new KnownFamilies(
+      if (lists) StoreHarness.Lists else Changes.descriptor(0),
+      others = false
     )
-    private val families = new KnownFamilies(Changes.descriptor(0), others = false)
-    private val checkpoint = new Checkpoint(files, BucketCount.of(assigner, files), families, runs)
+    private val checkpoint = checkpointIn(files, "runs")
     private val unwritten = new UnwrittenBytes
     private val history = new StoreHistory(files, isFollowed = true, unwritten)
     private val followed =
       if (isTold) new StoreHistory(files, isFollowed = true, new UnwrittenBytes) else history
-    private val recovery = new Recovery(checkpoint, RepairRules(enabled = true, 1, 1000))
+    private val recovery = recoveryFrom(checkpoint)
     private val keeper = new TableKeeper(
       recovery.load(_, _),
       history,
@@ -201,6 +206,7 @@ object DatabaseHistorySuite {
     )
     private var database = newDatabase()
 
+    private val commits = new CommitModels
     private var models = Map.empty[Long, Model] // of the versions of the present line
     private var attempts = Map.empty[Long, Option[String]] // which was the last one at a version
     private var batches = Map.empty[Long, Map[String, Option[String]]] // what leads to them
@@ -217,7 +223,7 @@ object DatabaseHistorySuite {
 
     /** Commits that were made again, of the very same changes. */
     var repeated = 0
-    private val commits = mutable.HashSet.empty[UUID]
+    private val commitIds = mutable.HashSet.empty[UUID]
     private var retired = 0L // versions below this one may have no files any more
 
     /** One of all that may happen. */
@@ -235,16 +241,20 @@ object DatabaseHistorySuite {
         newest = math.min(newest, math.max(retired, newest - 1 - random.nextInt(3)))
       case 3               => files.failNext(Fault.Before)
       case 4               => files.failAt(files.calls + 1 + random.nextInt(8), Fault.Before)
-      case 5               => Try(snapshot())
+      case 5               => tried(snapshot())
       case 6               => otherAttempt()
-      case 7 if newest > 0 =>
-        val _ = Try(read(newest))
-      case 8 if newest > 1 => Try(retire())
+      case 7 if newest > 0 => tried(read(newest))
+      case 8 if newest > 1 => tried(retire())
       case 9               => restart()
       case 10              => elsewhere()
       case n if n < 16     => work()
-      case _               => Try(batch())
+      case _               => tried(batch())
     }
+
+    /** What goes wrong is what storage, the database or somebody else was made to do wrong. */
+    private def tried(body: => Unit): Unit =
+      try body
+      catch { case _: BucketstateException | _: Unexpected => () }
 
     /** A batch on the newest version; a task that fails leaves nothing behind. */
     def batch(): Unit = {
@@ -260,7 +270,7 @@ object DatabaseHistorySuite {
           if (newest == base + 1 && base >= retired) {
             val again = if (random.nextInt(4) > 0) changes else anyChanges()
             // Without ids the version is what was written last.
-            Try(action(base, again)).foreach(_.foreach { _ =>
+            tried(action(base, again).foreach { _ =>
               if (!withIds) batches += base + 1 -> again
             })
           }
@@ -278,7 +288,7 @@ object DatabaseHistorySuite {
 
     /** A task that ends without a commit. */
     def fails(): Unit = {
-      val table = open(newest)
+      val (table, _) = open(newest)
       database.opened()
       keeper.aborted(table)
     }
@@ -293,9 +303,9 @@ object DatabaseHistorySuite {
 
     private def anyChanges(): Map[String, Option[String]] =
       (0 to random.nextInt(12)).map { _ =>
-        s"key ${random.nextInt(30)}" -> Option.when(random.nextInt(3) > 0)(
-          s"v${ids.incrementAndGet()}"
-        )
+        s"key ${random.nextInt(30)}" -> Option.when(random.nextInt(3) > 0) {
+          (if (lists && random.nextBoolean()) "+" else "") + s"v${ids.incrementAndGet()}"
+        }
       }.toMap
 
     /** A task that makes the version after this one; the id of what it has committed. */
@@ -303,7 +313,9 @@ object DatabaseHistorySuite {
         base: Long,
         changes: Map[String, Option[String]]
     ): Option[Option[String]] = {
-      val table = open(base)
+      val (table, before) = open(base)
+      // A table that is forgotten meanwhile was made of it all the same.
+      val on = keeper.commitOf(base)
       try {
         database.opened()
         change(table, changes)
@@ -312,11 +324,7 @@ object DatabaseHistorySuite {
           keeper.aborted(table)
           None
         } else {
-          val id = commit(table, base)
-          val model = changes.foldLeft(models(base)) { case (m, (k, v)) =>
-            m.updatedWith(k)(_ => v)
-          }
-          models = models.filter(_._1 <= base) + (base + 1 -> model)
+          val id = commit(table, base, on, before, changes)
           database.wake()
           Some(id)
         }
@@ -328,35 +336,47 @@ object DatabaseHistorySuite {
       }
     }
 
-    private def commit(table: StateTable, base: Long): Option[String] = {
-      val changes = table.openChanges
+    private def commit(
+        table: StateTable,
+        base: Long,
+        on: Option[UUID],
+        before: Model,
+        changes: Map[String, Option[String]]
+    ): Option[String] = {
+      val open = table.openChanges
       val committed = committer.commit(
-        changes,
+        open,
         CheckpointIds(Option.when(withIds)(newId().toString), attempts.getOrElse(base, None)),
         newId(),
-        keeper.commitOf(base),
+        on,
         writtenUpTo = base + 1
       )
-      val (id, commitId) = (committed.ids.own, committed.commitId)
-      if (!commits.add(commitId)) repeated += 1
-      val kept = new Unwritten.Changes(changes, Attempt(base + 1, id), commitId, 1L)
-      keeper.committed(table, commitId, id, Some(kept))
-      if (isTold)
-        followed.committed(Attempt(base + 1, id), commitId, Map.empty, Some(kept), table.oldest, 0L)
-      id
+      val commitId = committed.commitId
+      if (!commitIds.add(commitId)) repeated += 1
+      val attempt = Attempt(base + 1, committed.ids.own)
+      val model = commits.made(attempt, commitId, before, changes)
+      models = models.filter(_._1 <= base) + (base + 1 -> model)
+      val kept = new Unwritten.Changes(open, attempt, commitId, 1L)
+      keeper.committed(table, commitId, attempt.checkpointId, Some(kept))
+      if (isTold) followed.committed(attempt, commitId, Map.empty, Some(kept), table.oldest, 0L)
+      attempt.checkpointId
     }
 
-    /** As `OpenStore` opens a version for writing. */
-    private def open(version: Long): StateTable = {
+    /** As `OpenStore` opens a version for writing; what that holds. */
+    private def open(version: Long): (StateTable, Model) = {
       if (!withIds && version > 0 && keeper.commitOf(version).isDefined) {
         // The check of the lineage, which a task makes before it commits.
         val found = ChangelogReader.readHeader(files, Attempt(version)).commitId
         if (!keeper.commitOf(version).contains(found)) keeper.forget()
       }
-      val table = opening(keeper.openForWrite(version, attempts.getOrElse(version, None)))
-      if (isTold) followed.settle(table.oldest)
-      table
+      val attempt = attemptAt(version)
+      val opened = keeper.openForWrite(version, attempt.checkpointId)
+      val model = modelOf(attempt, opened)
+      if (isTold) followed.settle(opened.table.oldest)
+      (opened.table, model)
     }
+
+    private def attemptAt(version: Long) = Attempt(version, attempts.getOrElse(version, None))
 
     def load(): Recovered = recovery.load(newest, None)
 
@@ -364,29 +384,56 @@ object DatabaseHistorySuite {
 
     def delete(version: Long): Unit = files.delete(Attempt(version).changelog)
 
-    private def opening(opened: Opened): StateTable = {
-      opened match {
-        case Opened.Reloaded(recovered, true) =>
-          val version = recovered.table.newest
-          models = Map(version -> StoreHarness.contents(recovered.table, version))
-          database.deleteFailed()
-        case _ => ()
-      }
-      opened.table
+    /** What a version holds that was opened. Where that was made of the files, they are held to it. */
+    private def modelOf(version: Attempt, opened: Opened): Model = opened match {
+      case Opened.Reloaded(recovered, isKept) =>
+        val model = commits.of(version, recovered)
+        // Whatever comes of the reading: this is the table now.
+        if (isKept) models = Map(version.version -> model)
+        requireHolds(recovered.table, version.version, model)
+        if (isKept) database.deleteFailed()
+        model
+      case _ => models(version.version)
     }
 
-    private def read(version: Long): Unit = {
-      val opened = keeper.openForRead(version, attempts.getOrElse(version, None))
-      val table = opening(opened)
-      disturb()
-      if (
-        models.contains(version) && (opened match {
-          case Opened.Reloaded(_, isKept) => isKept
-          case _                          => true
-        })
-      ) require(StoreHarness.contents(table, version) == models(version))
-      keeper.endRead(table, version)
+    private def requireHolds(table: StateTable, version: Long, model: Model): Unit = {
+      val found = StoreHarness.contents(table, version)
+      require(found == model, s"version $version holds $found, and should hold $model")
     }
+
+    /** What a reader has opened stays as it was, whoever comes between. */
+    private def read(version: Long): Unit = {
+      val attempt = attemptAt(version)
+      val opened = keeper.openForRead(version, attempt.checkpointId)
+      try {
+        val model = modelOf(attempt, opened)
+        disturb()
+        requireHolds(opened.table, version, model)
+      } finally keeper.endRead(opened.table, version)
+    }
+
+    /** What whoever starts anew finds of the newest version, when nothing goes wrong any more. */
+    def requireRight(): Unit = {
+      val fresh = checkpointIn(stored, "fresh")
+      try {
+        val version = attemptAt(newest)
+        val recovered = recoveryFrom(fresh).load(newest, version.checkpointId)
+        requireHolds(recovered.table, newest, commits.of(version, recovered))
+      } finally fresh.runs.close()
+    }
+
+    private def checkpointIn(store: FileStore, runsIn: String): Checkpoint = {
+      val runs = new RunAccess(
+        store,
+        SstOptions(BlockCodec.Lz4, Runs.BlockBytes),
+        () => WorkFolder(folder.resolve(runsIn), temporary = true),
+        Long.MaxValue
+      )
+      new Checkpoint(store, BucketCount.of(assigner, store), families, runs)
+    }
+
+    private def recoveryFrom(checkpoint: Checkpoint): Recovery =
+      new Recovery(checkpoint, RepairRules(enabled = true, 1, 1000))
 
     def reload(): Unit = keeper.forget()
 
@@ -396,13 +443,12 @@ object DatabaseHistorySuite {
      */
     private def otherAttempt(): Unit = if (newest > 0) {
       val version = newest - random.nextInt(2)
-      if (version > math.max(0L, retired)) Try {
+      if (version > math.max(0L, retired)) tried {
         val other = newCommitter()
-        try
-          committed(version - 1, batches(version).map { case (k, v) => k -> v.map(_ + "'") }, other)
+        val changes = batches(version).map { case (k, v) => k -> v.map(_ + "'") }
+        try { val _ = committed(version - 1, changes, other) }
         finally other.close()
       }
-      ()
     }
 
     /** What another executor, which loads the version first, makes on top of it. */
@@ -411,17 +457,21 @@ object DatabaseHistorySuite {
         changes: Map[String, Option[String]],
         by: Committer
     ): Committed = {
-      val baseId = attempts.getOrElse(base, None)
-      val recovered = recovery.load(base, baseId)
+      val on = attemptAt(base)
+      val recovered = recovery.load(base, on.checkpointId)
+      val before = commits.of(on, recovered)
+      requireHolds(recovered.table, base, before)
       recovered.table.begin(base)
       change(recovered.table, changes)
-      by.commit(
+      val made = by.commit(
         recovered.table.openChanges,
-        CheckpointIds(Option.when(withIds)(newId().toString), baseId),
+        CheckpointIds(Option.when(withIds)(newId().toString), on.checkpointId),
         newId(),
         recovered.commitId,
         writtenUpTo = base + 1
       )
+      val _ = commits.made(Attempt(base + 1, made.ids.own), made.commitId, before, changes)
+      made
     }
 
     private def newCommitter(): Committer =
@@ -432,7 +482,7 @@ object DatabaseHistorySuite {
       val other = newCommitter()
       try
         (0 to random.nextInt(3)).foreach { _ =>
-          Try {
+          tried {
             val (base, changes) = (newest, anyChanges())
             val made = committed(base, changes, other)
             attempts += base + 1 -> made.ids.own
@@ -477,7 +527,7 @@ object DatabaseHistorySuite {
           case 0 => reload()
           case 1 => work()
           case 2 => files.failNext(Fault.Before)
-          case _ => if (depth == 1 && !history.line.exists(_ => isWriting)) Try(batch())
+          case _ => if (depth == 1 && !history.line.exists(_ => isWriting)) tried(batch())
         }
       finally depth -= 1
     }
@@ -494,7 +544,7 @@ object DatabaseHistorySuite {
     /** What the table takes is exactly what it has itself. */
     private def offered(at: CommitPoint, state: NativeState): Boolean = {
       disturb()
-      val content = contentOf(state)
+      val content = TextRecords.contentOf(state, 0, 4)
       die()
       val isTaken = keeper.advance(at, state)
       if (isTaken) {
@@ -503,18 +553,6 @@ object DatabaseHistorySuite {
         if (!expected.contains(content)) wrong :+= s"$at: found $content, expected $expected"
       }
       isTaken
-    }
-
-    private def contentOf(state: NativeState): Model = {
-      val out = Map.newBuilder[String, String]
-      (0 until 4).foreach { bucket =>
-        state.scan(
-          0,
-          bucket,
-          (record, _) => { out += TextRecords.keyOf(record) -> TextRecords.valueOf(record); () }
-        )
-      }
-      out.result()
     }
 
     private def disturbed(to: LocalDatabases): Databases = new Databases {
@@ -552,8 +590,9 @@ object DatabaseHistorySuite {
     private def change(table: StateTable, changes: Map[String, Option[String]]): Unit = {
       val family = table.families.head
       changes.foreach {
-        case (key, Some(value)) => family.put(TextRecords.record(key, value, assigner))
-        case (key, None)        => family.remove(TextRecords.key(key, assigner))
+        case (key, Some(Appended(more))) => family.merge(TextRecords.record(key, more, assigner))
+        case (key, Some(value))          => family.put(TextRecords.record(key, value, assigner))
+        case (key, None)                 => family.remove(TextRecords.key(key, assigner))
       }
     }
 
@@ -565,10 +604,8 @@ object DatabaseHistorySuite {
       while (versionsTaken.size == before) {
         tries += 1
         require(tries < 50, s"nothing is taken but $versionsTaken: ${followed.line}, last $last")
-        Try(batch()).failed.foreach {
-          case e @ (_: BucketstateException | _: Unexpected) => last = Some(e)
-          case other                                         => throw other
-        }
+        try batch()
+        catch { case e @ (_: BucketstateException | _: Unexpected) => last = Some(e) }
         workAll()
       }
     }
@@ -580,7 +617,7 @@ object DatabaseHistorySuite {
       keeper.forget()
       database.close()
       committer.close()
-      runs.close()
+      checkpoint.runs.close()
     }
   }
 }
