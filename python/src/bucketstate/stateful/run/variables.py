@@ -227,45 +227,40 @@ REMOVED = (None,)
 """What stands for the value of a removed entry: each value is a text."""
 
 
-class AgingMap(MapVariable[K, V]):
-    """A map whose entries expire."""
+class _AgingMap:
+    """Spark's map whose entries expire, in which one that was removed stays without a value."""
+
+    def __init__(self, variable: Any) -> None:
+        self._variable = variable
 
     def exists(self) -> bool:
-        return any(True for _ in self._entries())
+        return any(True for _ in self.iterator())
 
-    def getValue(self, key: K) -> V | None:
-        row = self._variable.getValue(self._values.encoded_key(key))
-        return None if row is None or is_removed(row) else self._values.decoded(row)
+    def clear(self) -> None:
+        self._variable.clear()
 
-    def containsKey(self, key: K) -> bool:
-        return self._holds(self._values.encoded_key(key))
-
-    def iterator(self) -> Iterator[tuple[K, V]]:
-        values = self._values
-        pairs = self._entries()
-        return self._iterate((values.decoded_key(k), values.decoded(v)) for k, v in pairs)
-
-    def keys(self) -> Iterator[K]:
-        return self._iterate(self._values.decoded_key(key) for key, _ in self._entries())
-
-    def values(self) -> Iterator[V]:
-        return self._iterate(self._values.decoded(value) for _, value in self._entries())
-
-    def removeKey(self, key: K) -> None:
-        known = self._values.encoded_key(key)
-        if self._holds(known):
-            self._write()
-            self._variable.updateValue(known, REMOVED)
-
-    def __len__(self) -> int:
-        return sum(1 for _ in self._entries())
-
-    def _holds(self, key: tuple[str]) -> bool:
+    def getValue(self, key: tuple[str]) -> Any:
         row = self._variable.getValue(key)
-        return row is not None and not is_removed(row)
+        return None if row is None or is_removed(row) else row
 
-    def _entries(self) -> Iterator[tuple[Any, Any]]:
+    def containsKey(self, key: tuple[str]) -> bool:
+        return self.getValue(key) is not None
+
+    def updateValue(self, key: tuple[str], value: tuple[str]) -> None:
+        self._variable.updateValue(key, value)
+
+    def iterator(self) -> Iterator[tuple[Any, Any]]:
         return (entry for entry in self._variable.iterator() if not is_removed(entry[1]))
+
+    def keys(self) -> Iterator[Any]:
+        return (key for key, _ in self.iterator())
+
+    def values(self) -> Iterator[Any]:
+        return (value for _, value in self.iterator())
+
+    def removeKey(self, key: tuple[str]) -> None:
+        if self.containsKey(key):
+            self._variable.updateValue(key, REMOVED)
 
 
 def is_removed(row: Any) -> bool:
@@ -288,11 +283,6 @@ _KINDS: dict[type[Any], type[Any]] = {
 }
 
 
-def _kind(codec: PartCodec) -> type[Any]:
-    ages = codec.kind is MapState and codec.ttl is not None
-    return AgingMap if ages else _KINDS[codec.kind]
-
-
 class Variables:
     """The state variables of one state class, made when Spark initialises the operator."""
 
@@ -310,7 +300,7 @@ def bound(
 ) -> Mapping[str, Bound]:
     """Parts on what has the interface of Spark's state variables."""
     return {
-        name: _kind(codec)(variables[name], _Values(name, codec, errors))
+        name: _KINDS[codec.kind](variables[name], _Values(name, codec, errors))
         for name, codec in codecs.items()
     }
 
@@ -318,6 +308,7 @@ def bound(
 def _variable(handle: StatefulProcessorHandle, name: str, part: PartCodec) -> Any:
     ttl = None if part.ttl is None else part.ttl.millis
     if part.kind is MapState:
-        return handle.getMapState(name, _KEY, _VALUE, ttl)
+        variable = handle.getMapState(name, _KEY, _VALUE, ttl)
+        return variable if ttl is None else _AgingMap(variable)
     make = handle.getListState if part.kind is ListState else handle.getValueState
     return make(name, _VALUE, ttl)
