@@ -14,14 +14,12 @@ from bucketstate.checkpoint.source import Source
 from bucketstate.checkpoint.spark.python_values import python_values
 from bucketstate.checkpoint.spark.variables import TTL_FIELD
 from bucketstate.stateful.codec.document import PartCodec
-from bucketstate.stateful.codec.parts import ListState, MapState, ValueState
+from bucketstate.stateful.codec.parts import KINDS, ListState, MapState, ValueState
 from bucketstate.stateful.errors import MigrationError, MismatchError, UnreadableError
 
 Key = Mapping[str, Any]
 Parts = dict[str, Any]
 """The parts that hold something, by name."""
-
-_KINDS = {ValueState: "value", ListState: "list", MapState: "map"}
 
 
 class PartsBeside:
@@ -91,7 +89,7 @@ class PartsBeside:
         catalog, operator = self._source.catalog, self._source.selection.operator
         kinds = {v.name: v.kind for v in catalog.operator_at(operator, version).state_variables}
         for name in names:
-            wanted = _KINDS[self._codecs[name].kind]
+            wanted = KINDS[self._codecs[name].kind]
             if kinds.get(name, wanted) != wanted:
                 raise MigrationError(
                     f"{self._owner}.{name} is a {wanted}, and the checkpoint has it as a "

@@ -10,7 +10,7 @@ from pyspark.sql.streaming.stateful_processor import ExpiredTimerInfo, TimerValu
 
 from bucketstate.stateful.codec.containers import OptionalCodec
 from bucketstate.stateful.codec.kept import SCHEMA, Kept
-from bucketstate.stateful.codec.parts import ListState, MapState, ValueState
+from bucketstate.stateful.codec.parts import KINDS
 from bucketstate.stateful.errors import DefinitionError
 from bucketstate.stateful.run.processor import STATE, Processor, ProcessorSlot
 from bucketstate.stateful.run.variables import Variables, is_removed
@@ -153,12 +153,10 @@ class ProcessorRun:
 Variable = tuple[str, bool]
 """The kind of a state variable, "value", "list" or "map", and whether its values expire."""
 
-_KINDS = {ValueState: "value", ListState: "list", MapState: "map"}
-
 
 def variables_of(parts: Mapping[str, PartCodec]) -> dict[str, Variable]:
     """The variables that the parts of a state class are, by name."""
-    return {name: (_KINDS[part.kind], part.ttl is not None) for name, part in parts.items()}
+    return {name: (KINDS[part.kind], part.ttl is not None) for name, part in parts.items()}
 
 
 def check_variables(now: Mapping[str, Variable], before: Mapping[str, Variable], of: str) -> None:

@@ -260,6 +260,13 @@ class MapState(Generic[K, V]):
 
 Part = ValueState[Any] | ListState[Any] | MapState[Any, Any]
 
+KINDS: Mapping[type[Any], Literal["value", "list", "map"]] = {
+    ValueState: "value",
+    ListState: "list",
+    MapState: "map",
+}
+"""What a checkpoint calls the state variable that a part is."""
+
 
 def holds(part: Part) -> bool:
     """Whether a part of a state that was not stored before holds anything now."""
