@@ -214,8 +214,7 @@ private[bucketstate] final class OpenStore private (
       case _                  => Option.when(readerMs >= 0)(readerMs)
     }
     database.foreach(db => loading(db.opened()))
-    val begin = () => {
-      memory.writing()
+    def begin(): Unit = {
       newestBuiltOn = (base, start)
       snapshots.goesOn()
       if (!config.snapshotsInCommit) snapshots.due(base).foreach(snapshots.submit)
@@ -233,7 +232,10 @@ private[bucketstate] final class OpenStore private (
       writtenUpTo,
       loadMs,
       forceSnapshot,
-      Option.when(!isOfBatch)(begin)
+      Option.when(!isOfBatch) { () =>
+        memory.writing()
+        begin()
+      }
     )
     new TableWriter(version, stamp, parts, newId)
   }
