@@ -137,11 +137,7 @@ class StepSweepSuite extends TidySuite with Eventually {
           (if (kind.hasLists && random.nextInt(2) == 0) "+" else "") + s"$n " + "v" * 100
         }
       }
-      val next = changes.foldLeft(model) {
-        case (m, (k, Some(Appended(v)))) => m.updated(k, m.getOrElse(k, "") + v)
-        case (m, (k, Some(v)))           => m.updated(k, v)
-        case (m, (k, None))              => m.removed(k)
-      }
+      val next = SnapshotRoom.after(model, changes)
       val session = write(opened(), version)
       ending(session) {
         assert(contents(session.table, version + 1) == model)

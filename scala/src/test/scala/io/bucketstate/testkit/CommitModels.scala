@@ -26,7 +26,7 @@ final class CommitModels {
    */
   def made(attempt: Attempt, commitId: UUID, before: Model, changes: Batch): Model = {
     val own = recorded(before, changes)
-    val model = changed(before, own)
+    val model = SnapshotRoom.after(before, own)
     require(
       commits.get(commitId).forall(_.model == model),
       s"commit $commitId of $attempt was made again, and led to something else"
@@ -52,7 +52,7 @@ final class CommitModels {
       s"$attempt was restored from version $base and the changes of versions $versions"
     )
     val model = recovered.tail.foldLeft(modelOf(recovered.manifest.flatMap(_.commitId))) {
-      (before, version) => changed(before, commits(version.commitId).changes)
+      (before, version) => SnapshotRoom.after(before, commits(version.commitId).changes)
     }
     require(
       recovered.replaced.nonEmpty || model == modelOf(recovered.commitId),
@@ -82,11 +82,5 @@ object CommitModels {
   private def recorded(before: Model, changes: Batch): Batch = changes.collect {
     case (key, Some(Appended(more))) if !before.contains(key)    => key -> Some(more)
     case (key, value) if value.isDefined || before.contains(key) => key -> value
-  }
-
-  private def changed(model: Model, by: Batch): Model = by.foldLeft(model) {
-    case (before, (key, Some(Appended(more)))) =>
-      before.updated(key, before.getOrElse(key, "") + more)
-    case (before, (key, value)) => before.updatedWith(key)(_ => value)
   }
 }

@@ -200,9 +200,9 @@ object SnapshotRoom {
 
   /** What becomes of a key, and the bytes of that. */
   def opOf(value: Option[String]): (Byte, String) = value match {
-    case None                               => (RecordOp.Remove, "")
-    case Some(text) if text.startsWith("+") => (RecordOp.Merge, text.drop(1))
-    case Some(text)                         => (RecordOp.Put, text)
+    case None                              => (RecordOp.Remove, "")
+    case Some(StoreHarness.Appended(more)) => (RecordOp.Merge, more)
+    case Some(text)                        => (RecordOp.Put, text)
   }
 
   private val OfFamily = "([0-9]+)/(.*)".r
