@@ -1,10 +1,11 @@
 package io.bucketstate.table
 
-import java.util.concurrent.atomic.AtomicReference
+import java.util.concurrent.atomic.{AtomicInteger, AtomicReference}
 
 import scala.collection.mutable
-import scala.util.Random
+import scala.util.{Failure, Random, Success, Try}
 
+import io.bucketstate.error.UnavailableException
 import io.bucketstate.record.{BucketAssigner, FamilySpec, RecordBuffer, Scans}
 import io.bucketstate.testkit.TextRecords._
 import io.bucketstate.testkit.{Changes, MapCold, TextRecords, TidySuite}
@@ -201,6 +202,44 @@ class ColdTableSuite extends TidySuite {
       assert(pairsOf(scan) == wanted.toSeq.sorted)
       assert(answers == 1 && table.coldParts.map(_.version) == Seq(2L))
       table.abort()
+    }
+
+  for (layout <- Seq(Layout.Ranges, Layout.Prefixes))
+    test(s"a scan that failed half way gives no record any more, ${layout.scans}") {
+      val room = new Room(numBuckets = 4, layout = layout)
+      import room._
+      val names = (0 until 1000).map(layout.key)
+      version(names.foreach(name => family.put(record(name, "x"))))
+      val cold = coldOf(names.map(_ -> "x").toMap)
+      assert(table.advance(cold))
+      table.begin(1L)
+      table.settle()
+      (0 until 4).foreach(family.evict)
+      table.abort()
+      assert(family.notWhole == 4)
+      val prefix = names.head.take(layout.key(0).length - 2)
+      def begun() = layout.scans match {
+        case Scans.Prefixes => family.prefixed(prefix.getBytes, 1L)
+        case _              => family.ranged(null, null, 1L)
+      }
+      val whole = begun().size
+      val calls = new AtomicInteger
+      var failed = 0
+      for (failing <- 1 to 40) {
+        calls.set(0)
+        cold.asked = () =>
+          if (calls.incrementAndGet() == failing)
+            throw new UnavailableException("a file", "it timed out", "Try again.")
+        Try(begun()).foreach { scan =>
+          Try(scan.size) match {
+            case Success(size) => assert(size == whole)
+            case Failure(_)    =>
+              failed += 1
+              assertThrows[UnavailableException](scan.hasNext)
+          }
+        }
+      }
+      assert(failed > 0, "nothing failed half way")
     }
 
   test("what is clean leaves memory, and comes back as it was") {

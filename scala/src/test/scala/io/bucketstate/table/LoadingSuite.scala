@@ -210,4 +210,23 @@ class LoadingSuite extends TidySuite {
     assert(keysOf(family.ranged(null, null, 7)) == keys)
     assert(family.records(7).size == keys.size && table.isResident)
   }
+
+  test(
+    "a scan that came to a bucket that was not available passes none by when it is asked again"
+  ) {
+    class Failing extends Loader {
+      val failures: AtomicInteger = new AtomicInteger
+      override def changes(family: Int, bucket: Int, sink: RecordSink): Unit =
+        if (bucket == 5 && failures.getAndIncrement() == 0)
+          throw new UnavailableException("a file", "it timed out", "Try again.")
+        else super.changes(family, bucket, sink)
+    }
+    val table = tableOf(new Failing, new Host)
+    val scan = table.families.head.records(7)
+    for (_ <- 1 to 3)
+      assert(intercept[Told](scan.size).getCause.isInstanceOf[UnavailableException])
+    scan.close()
+    assert(!scan.hasNext)
+    assert(table.isSound && table.families.head.records(7).size == keys.size)
+  }
 }

@@ -32,6 +32,9 @@ final class MapCold(
   /** Called when a range was handed out, before anybody has looked at it. */
   @volatile var answered: () => Unit = () => ()
 
+  /** Called when a range is asked for. */
+  @volatile var asked: () => Unit = () => ()
+
   override def wholeBytes: Long = 100L * content.size
 
   override def keyCount(family: Int): Option[Long] = {
@@ -65,6 +68,7 @@ final class MapCold(
       sink: Array[Byte] => Unit
   ): Unit = if (family == 0) {
     requireOpen()
+    asked()
     byBucket
       .getOrElse(bucket, Map.empty)
       .values

@@ -58,7 +58,6 @@ private[table] final class BucketIterator(
     if (known != null) known.length else if (arrays != null) arrays.capacity else 0
 
   private def toCold(): Boolean = {
-    // First, because it may fail: who asks again comes here again.
     val cold = rest.take().capture()
     known = null
     arrays = cold

@@ -9,7 +9,8 @@ import io.bucketstate.table.entry.{Entry, Slots, Visibility}
  * for the second: hence short loops that do one thing to all of them. For one thread.
  *
  * It gives what was there when it began, also of the version that is open for writing: what is put, written over or
- * removed while it goes on does not show.
+ * removed while it goes on does not show. A scan that failed stays failed, and gives no record any more: what reads the
+ * buckets may have passed one by, or a part of one, when it failed.
  *
  * @param at    the version, counted from the table's base
  * @param own   where scans of the open version tell that they are open; null for one of another version
@@ -32,6 +33,7 @@ abstract class RecordScan private[table] (
   private[this] var readsValues = false
   private[this] var open: OpenScans.Open = _ // null where nothing has to know of its end
   private[this] var isClosed = false
+  private[this] var failure: Throwable = _ // null while nothing failed
 
   /** The moment that it is of within its version: see [[OpenScans]]. */
   private[this] var ownMoment = Visibility.Always
@@ -88,6 +90,18 @@ abstract class RecordScan private[table] (
   private def refill(): Boolean = {
     taken = 0
     found = 0
+    if (failure != null && !isClosed) throw failure
+    try look()
+    catch {
+      case e: Throwable =>
+        failure = e
+        found = 0
+        leave()
+        throw e
+    }
+  }
+
+  private def look(): Boolean = {
     var gathered = if (isClosed) 0 else gather(slots)
     while (gathered > 0 && found == 0) {
       touchSlots(gathered)
