@@ -50,7 +50,8 @@ private[table] final class OrderedIndex extends FamilyIndex {
     ()
   }
 
-  override def isEmpty: Boolean = cells.isEmpty && waiting.synchronized(waiting.isEmpty)
+  // In this order: a scan in another thread brings keys from those that wait into `cells`, and never back.
+  override def isEmpty: Boolean = waiting.synchronized(waiting.isEmpty) && cells.isEmpty
 
   override def prefixed(prefix: Array[Byte]): JIterator[Cell] =
     ranged(KeyRange.ofPrefix(prefix))

@@ -2,6 +2,7 @@ package io.bucketstate.table.index
 
 import java.nio.ByteBuffer
 import java.util.concurrent.atomic.{AtomicBoolean, AtomicReference}
+import java.util.concurrent.{CyclicBarrier, FutureTask}
 
 import scala.collection.immutable.TreeMap
 import scala.jdk.CollectionConverters._
@@ -100,6 +101,22 @@ class OrderedIndexSuite extends TidySuite {
     val prefix = key(0x200).take(3)
     assert(index.prefixed(prefix).asScala.map(number).toSeq == (0x200 until 0x300))
     assert(index.prefixed(Array.emptyByteArray).asScala.size == 1000)
+  }
+
+  test("an index that holds a key is never empty to a thread beside a scan") {
+    for (_ <- 1 to 5000) {
+      val index = new OrderedIndex
+      index.add(cell(1))
+      val begins = new CyclicBarrier(2)
+      val scan = new FutureTask[Seq[Int]](() => {
+        begins.await()
+        scanned(index, None, None)
+      })
+      new Thread(scan).start()
+      begins.await()
+      assert(!index.isEmpty)
+      assert(scan.get() == Seq(1))
+    }
   }
 
   test("readers find what is there all the time while a writer adds and removes") {
