@@ -45,7 +45,8 @@ private[table] final class FamilyTable(
     case Scans.Ranges   => () => new OrderedIndex
   }
   private[this] val cold = new FamilyCold(spec, assigner, floor, loading)
-  private[this] val buckets = new FamilyBuckets(spec, assigner, newIndex, cold, floor, loading)
+  private[this] val buckets =
+    new FamilyBuckets(spec, assigner, newIndex, cold, floor, loading, mostBytes)
   private[this] val filling = new BucketFills(spec, assigner, buckets, cold, floor, newIndex)
   private[this] val openScans = new OpenScans
   private[this] val scanning =

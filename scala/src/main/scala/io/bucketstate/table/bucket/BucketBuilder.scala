@@ -29,6 +29,7 @@ import io.bucketstate.table.index.FamilyIndex
  * @param times   of the version it is loaded at; null where records do not expire, or others look at that
  * @param expected keys, about; 0 if that is not known
  * @param isWhole if not, it is handed the changes alone
+ * @param mostBytes that a key and the values that were appended to it may take
  */
 private[table] final class BucketBuilder(
     number: Int,
@@ -37,7 +38,8 @@ private[table] final class BucketBuilder(
     newIndex: () => FamilyIndex,
     times: TimeBuckets,
     expected: Int,
-    isWhole: Boolean = true
+    isWhole: Boolean = true,
+    mostBytes: Int = Record.MaxLength
 ) extends RecordSink {
   import BucketBuilder._
 
@@ -99,12 +101,13 @@ private[table] final class BucketBuilder(
 
   private def merge(i: Int, record: Array[Byte]): Unit = {
     val before = bucket.at(i)
-    val length = record.length.toLong + (before match {
+    // The key is in both, and once in what they come to.
+    val length = record.length.toLong - Record.keyEnd(record) + (before match {
       case entry: Entry => MergeChain.length(entry)
       case whole        => Slots.recordOf(whole).length.toLong
     })
-    if (length > Record.MaxLength)
-      throw Record.tooLong(s"column family '${spec.name}'", length, Record.MaxLength)
+    if (length > mostBytes)
+      throw Record.tooLong(s"column family '${spec.name}'", length, mostBytes)
     val merged = MergeChain.onto(before, record, key.hash, number, Loaded)
     MergeChain.markSettled(merged)
     replace(i, merged)

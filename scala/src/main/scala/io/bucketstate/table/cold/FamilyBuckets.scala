@@ -9,6 +9,8 @@ import io.bucketstate.table.index.{FamilyIndex, PublishedRefs}
 /**
  * The buckets of one family: those in memory, and the way to those that are not. Whoever comes to a missing
  * one first loads it, others wait for that one. Thread-safe; a bucket itself has one writer.
+ *
+ * @param mostBytes that a key and the values that were appended to it may take
  */
 private[table] final class FamilyBuckets(
     spec: FamilySpec,
@@ -16,7 +18,8 @@ private[table] final class FamilyBuckets(
     newIndex: () => FamilyIndex,
     cold: FamilyCold,
     floor: Floor,
-    loading: TableLoading
+    loading: TableLoading,
+    mostBytes: Int
 ) {
   private[this] val numBuckets = assigner.numBuckets
   private[this] val buckets = new PublishedRefs[Bucket](numBuckets) // null: not loaded
@@ -166,7 +169,16 @@ private[table] final class FamilyBuckets(
     else {
       loading.requireSound()
       val filling =
-        new BucketBuilder(number, spec, assigner, newIndex, initialTimes, expected(whole), whole)
+        new BucketBuilder(
+          number,
+          spec,
+          assigner,
+          newIndex,
+          initialTimes,
+          expected(whole),
+          whole,
+          mostBytes
+        )
       loading.guarded {
         fill(number, filling, whole)
         filling.done()

@@ -1,5 +1,6 @@
 package io.bucketstate.table.bucket
 
+import io.bucketstate.error.InvalidException
 import io.bucketstate.record.{
   BucketAssigner,
   BucketKey,
@@ -48,6 +49,29 @@ class BucketBuilderSuite extends TidySuite {
       }
         assert(filled(scans, expected, keys).capacity <= SlotArrays.fitting(keys) * 2)
     }
+  }
+
+  test("a list that a commit takes is loaded, and one that it would not take is refused") {
+    val spec = FamilySpec(
+      Changes.descriptor(0),
+      BucketKey.Whole,
+      Scans.Nothing,
+      multiValued = true
+    )
+    val key = Array.fill(100)(7.toByte)
+    def loaded(values: Int): Bucket = {
+      // Of the key and how long it is 101 bytes, and one of each value.
+      val filling =
+        new BucketBuilder(0, spec, assigner, null, times = null, expected = 0, mostBytes = 111)
+      for (n <- 1 to values)
+        filling(Record.of(key, Array(n.toByte)), if (n == 1) RecordOp.Put else RecordOp.Merge)
+      filling.bucket
+    }
+    assert(loaded(10).size == 1)
+    assert(
+      intercept[InvalidException](loaded(11)).getMessage
+        .contains("and its values take 112 bytes, at most 111")
+    )
   }
 
   test("what each bucket holds is said without belief in what cannot be") {
