@@ -21,13 +21,15 @@ import scala.jdk.CollectionConverters._
  * @param mostSpare   beside what takes too long
  * @param overdueMs   that is too long
  * @param mayTakeLong whether it is too long only for what has told nothing of itself since
+ * @param later       runs what it is given when that time has passed
  */
 private[bucketstate] final class BackgroundThreads(
     threads: Int,
     mostSpare: Int,
     overdueMs: Long,
     mayTakeLong: Boolean = false,
-    ticker: Ticker = Ticker.System
+    ticker: Ticker = Ticker.System,
+    later: Long => Executor = CompletableFuture.delayedExecutor(_, TimeUnit.MILLISECONDS)
 ) extends Executor {
   import BackgroundThreads._
 
@@ -46,7 +48,14 @@ private[bucketstate] final class BackgroundThreads(
 
   override def execute(task: Runnable): Unit = {
     pool.execute(() => timed(task))
-    if (mostSpare > 0) watch()
+    if (mostSpare > 0) {
+      // Where no thread can be made, whoever was to look later may be lost without a word. So it is looked at here, too;
+      // and the task was taken, whatever becomes of that.
+      try {
+        replaceOverdue()
+        watch()
+      } catch { case _: OutOfMemoryError => () }
+    }
   }
 
   private def timed(task: Runnable): Unit = {
@@ -66,13 +75,18 @@ private[bucketstate] final class BackgroundThreads(
 
   /** Looks again and again while something is at work. */
   private def watch(): Unit = if (isWatched.compareAndSet(false, true)) {
-    val later = CompletableFuture.delayedExecutor(overdueMs, TimeUnit.MILLISECONDS)
-    later.execute { () =>
-      isWatched.set(false)
-      val overdue = begun.values.asScala.count(ticker.millisSince(_) >= overdueMs)
-      pool.setCorePoolSize(threads + math.min(overdue, mostSpare))
-      if (!begun.isEmpty || !pool.getQueue.isEmpty) watch()
-    }
+    try
+      later(overdueMs).execute { () =>
+        isWatched.set(false)
+        replaceOverdue()
+        if (!begun.isEmpty || !pool.getQueue.isEmpty) watch()
+      }
+    catch { case e: Throwable => isWatched.set(false); throw e }
+  }
+
+  private def replaceOverdue(): Unit = {
+    val overdue = begun.values.asScala.count(ticker.millisSince(_) >= overdueMs)
+    pool.setCorePoolSize(threads + math.min(overdue, mostSpare))
   }
 }
 

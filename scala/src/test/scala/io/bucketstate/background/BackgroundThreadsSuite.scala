@@ -1,7 +1,7 @@
 package io.bucketstate.background
 
 import java.util.concurrent.atomic.{AtomicInteger, AtomicLong}
-import java.util.concurrent.{CountDownLatch, Semaphore, TimeUnit}
+import java.util.concurrent.{CountDownLatch, Executor, Semaphore, TimeUnit}
 
 import io.bucketstate.testkit.TidySuite
 
@@ -15,6 +15,30 @@ class BackgroundThreadsSuite extends TidySuite {
     (1 to 3).foreach(_ => threads.execute(() => others.countDown()))
     assert(others.await(30, TimeUnit.SECONDS))
     hang.countDown()
+  }
+
+  test("what hangs is replaced where nobody looks later, as no thread could be made for that") {
+    def full(): Unit = throw new OutOfMemoryError("unable to create native thread")
+    for (later <- Seq[Executor](_ => (), _ => full())) {
+      val now = new AtomicLong
+      object ticker extends Ticker {
+        override def nanos: Long = now.get
+      }
+      val threads =
+        new BackgroundThreads(1, mostSpare = 1, overdueMs = 50, ticker = ticker, later = _ => later)
+      val (hang, begun, other) =
+        (new CountDownLatch(1), new CountDownLatch(1), new CountDownLatch(2))
+      threads.execute { () =>
+        begun.countDown()
+        hang.await()
+      }
+      assert(begun.await(30, TimeUnit.SECONDS))
+      threads.execute(() => other.countDown())
+      now.set(60 * 1000000L)
+      threads.execute(() => other.countDown())
+      assert(other.await(30, TimeUnit.SECONDS))
+      hang.countDown()
+    }
   }
 
   test("what may take long holds up what comes after it, unless no record passes any more") {
