@@ -182,6 +182,8 @@ final class Snapshotter(
     } catch {
       case e @ (_: CorruptException | _: MissingException) =>
         doubt()
+        // What is wrong may be a result that no manifest names yet: nobody who looks at the base finds that.
+        compactions.discard()
         throw e
     } finally used = Set.empty
   }

@@ -251,6 +251,23 @@ class CompactionSuite extends TidySuite {
     }
   }
 
+  test("a result that is gone before a manifest names it fails one snapshot alone") {
+    withRoom(maxRuns = 3) { (room, store) =>
+      val compaction = firstCompaction(room)
+      compaction.run(WorkGate.Open)
+      val results = room.snapshotter.inFlight
+      assert(results.nonEmpty)
+      room.runs.retain(Set.empty)
+      results.foreach(store.delete)
+      room.commit("a" -> Some("b"))
+      assertThrows[MissingException](room.snapshotter.take(room.target(room.newest)))
+      val version = room.commit("c" -> Some("d"))
+      val next = room.snapshotter.take(room.target(version)).manifest
+      assert(next.fileNames.intersect(results).isEmpty)
+      assert(room.contentOf(next) == room.model(version))
+    }
+  }
+
   /** Takes a snapshot of the newest version from the files, and does something while it is under way. */
   private def takeWhile(room: SnapshotRoom)(meanwhile: => Any): SnapshotReport = {
     var isDone = false
