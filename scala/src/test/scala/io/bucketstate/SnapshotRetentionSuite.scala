@@ -1,7 +1,11 @@
 package io.bucketstate
 
+import java.nio.file.Files
+
+import org.apache.spark.sql.execution.streaming.state.StateStoreProvider
+
 import io.bucketstate.testkit.ProviderHarness._
-import io.bucketstate.testkit.{FaultyFileManager, SnapshotBatches, TidySuite}
+import io.bucketstate.testkit.{Damage, FaultyFileManager, SnapshotBatches, TidySuite}
 
 /** What maintenance leaves of a store's folder, and that what is kept can be restored. */
 class SnapshotRetentionSuite extends TidySuite with SnapshotBatches {
@@ -78,6 +82,31 @@ class SnapshotRetentionSuite extends TidySuite with SnapshotBatches {
       assert(files(harness, ".manifest").size <= 4)
       assert(contents(provider.getReadStore(40, id)).size == 9)
       provider.close()
+    }
+  }
+
+  test(
+    "with checkpoint ids a damaged changelog that nothing needs keeps nothing from being deleted"
+  ) {
+    withHarness { harness =>
+      val settings = inCommit :+ Format2
+      var id = Option.empty[String]
+      def batches(provider: StateStoreProvider, from: Int, until: Int): Unit =
+        (from until until).foreach { n =>
+          id = attempt(provider, n.toLong, id)((n % 9L, "k") -> (n.toLong, "v"))().stateStoreCkptId
+        }
+      val provider = harness.provider(settings: _*)
+      batches(provider, 0, 9)
+      provider.close()
+      assert(manifests(harness).max == 8)
+      val second = files(harness, ".changelog").find(_.getFileName.toString.startsWith("2_")).get
+      Damage.at(second, 20)
+      val restarted = harness.provider(settings: _*)
+      batches(restarted, 9, 12)
+      restarted.doMaintenance()
+      assert(files(harness, ".changelog").size <= 5 && !Files.exists(second))
+      assert(contents(restarted.getReadStore(12, id)).size == 9)
+      restarted.close()
     }
   }
 }

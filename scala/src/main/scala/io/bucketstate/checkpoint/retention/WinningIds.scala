@@ -5,7 +5,7 @@ import scala.collection.mutable
 
 import io.bucketstate.checkpoint.changelog.{ChangelogReader, Lineage}
 import io.bucketstate.checkpoint.io.{Attempt, FileStore}
-import io.bucketstate.error.MissingException
+import io.bucketstate.error.{CorruptException, MissingException}
 
 /**
  * Which files are of the history that led to the newest version, and which of attempts that lost. With
@@ -51,7 +51,11 @@ object WinningIds {
     ) {
       at.checkpointId.foreach(found.update(at.version, _))
       try at = Lineage.baseOf(folder, at, ChangelogReader.readHeader(folder, at))
-      catch { case _: MissingException => more = false }
+      catch {
+        case _: MissingException => more = false
+        // As if it were gone: what is older has no known id, and goes with the next snapshot that needs none of it.
+        case e: CorruptException if !e.isNewer => more = false
+      }
     }
     // What was known above this point is of another history.
     WinningIds(known.ids.rangeTo(at.version) ++ found)
