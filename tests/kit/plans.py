@@ -282,6 +282,15 @@ def ids_manifest_and_changelogs(store: Planted) -> Expected:
 
 
 @case
+def ids_manifest_beside_a_damaged_header(store: Planted) -> Expected:
+    """With checkpoint ids a manifest's name says its attempt: no changelog is held against it."""
+    v = store.grow(2, ids="a")
+    store.snapshot(v[2])
+    store.damage(v[2].changelog, 20)
+    return opens(v[2], base=v[2])
+
+
+@case
 def ids_beside_a_losing_attempt(store: Planted) -> Expected:
     """What another attempt left, a manifest too, is not looked at."""
     v = store.grow(3, ids="a")

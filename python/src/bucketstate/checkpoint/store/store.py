@@ -242,8 +242,11 @@ class Store:
 
     def _stale(self, manifest: Manifest, following: Changelog | None) -> PassedOver | None:
         """Without checkpoint ids, a retry may have written the version again after its manifest."""
-        own = ChangelogName(manifest.name.attempt)
-        if following is not None:
+        attempt = manifest.name.attempt
+        own = ChangelogName(attempt)
+        if attempt.checkpoint_id is not None:
+            current = True  # Its name says of which attempt it is.
+        elif following is not None:
             current = manifest.is_base_of(following.header)
         else:
             current = own not in self.files or manifest.covers(self._header(own))

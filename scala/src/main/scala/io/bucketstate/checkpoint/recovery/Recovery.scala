@@ -243,7 +243,10 @@ final class Recovery(
       }
       .nextOption()
 
-  /** With checkpoint format 1, a manifest is stale once a retry has replaced the version it is of. */
+  /**
+   * Without checkpoint ids a manifest is stale once a retry has replaced the version it is of. One with an id is of the
+   * attempt that its name says, and nothing else is looked at.
+   */
   private def replaced(
       manifest: Manifest,
       lineage: Lineage,
@@ -251,6 +254,7 @@ final class Recovery(
   ): Option[CorruptException] = {
     val own = manifest.attempt
     val (checked, holds) = lineage.changelogs.lastOption match {
+      case _ if own.checkpointId.isDefined => own -> true
       case Some(next) => next -> manifest.isBaseOf(ChangelogReader.readHeader(folder, next))
       case None       =>
         own -> (!there.lengths.contains(own.changelog) ||
