@@ -1,13 +1,22 @@
 package io.bucketstate
 
+import java.io.DataOutputStream
 import java.nio.file.Files
 
+import scala.util.Using
+
+import org.apache.spark.io.{
+  LZ4CompressionCodec,
+  LZFCompressionCodec,
+  SnappyCompressionCodec,
+  ZStdCompressionCodec
+}
 import org.apache.spark.sql.catalyst.expressions.{GenericInternalRow, UnsafeProjection, UnsafeRow}
 import org.apache.spark.sql.execution.streaming.state._
 import org.apache.spark.sql.streaming.StreamingQueryException
 import org.apache.spark.sql.types.{BinaryType, LongType, StructType}
 import org.apache.spark.unsafe.Platform
-import org.apache.spark.{SparkException, SparkThrowable}
+import org.apache.spark.{SparkConf, SparkException, SparkThrowable}
 
 import io.bucketstate.error._
 import io.bucketstate.testkit.ProviderHarness._
@@ -49,6 +58,25 @@ class BadInputSuite extends TidySuite with Queries {
     withHarness { harness =>
       val error = intercept[InvalidException](harness.provider(prefix + "numBucket" -> "8"))
       assert(error.getMessage.contains(s"Did you mean ${prefix}numBuckets?"))
+    }
+  }
+
+  test("a changelog of Spark's RocksDB provider is told as such, where there is no snapshot yet") {
+    val conf = new SparkConf(false)
+    val codecs = Seq(
+      new LZ4CompressionCodec(conf),
+      new LZFCompressionCodec(conf),
+      new SnappyCompressionCodec(conf),
+      new ZStdCompressionCodec(conf)
+    )
+    for (codec <- codecs) withHarness { harness =>
+      Files.createDirectories(harness.storeFolder)
+      val file = Files.newOutputStream(harness.storeFolder.resolve("1.changelog"))
+      Using.resource(new DataOutputStream(codec.compressedOutputStream(file)))(_.writeUTF("v2"))
+      val error = intercept[Exception](harness.provider().getStore(1))
+      val messages = Iterator.iterate[Throwable](error)(_.getCause).takeWhile(_ != null)
+      val said = messages.map(_.getMessage).mkString("\n")
+      assert(said.contains("was written by Spark's RocksDBStateStoreProvider (1.changelog)"), said)
     }
   }
 
