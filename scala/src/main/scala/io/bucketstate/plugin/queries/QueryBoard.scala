@@ -21,6 +21,8 @@ private[plugin] final class QueryBoard(kept: Kept) {
   import QueryBoard._
 
   private[this] val queries = mutable.LinkedHashMap.empty[String, Known]
+  // Runs that have ended, in the order of their ends.
+  private[this] val over = mutable.LinkedHashSet.empty[String]
   private[this] val executors = mutable.LinkedHashMap.empty[String, ExecutorView]
   // Executors in the order of their loss.
   private[this] val lost = mutable.LinkedHashSet.empty[String]
@@ -55,8 +57,11 @@ private[plugin] final class QueryBoard(kept: Kept) {
       val line = failure.map(_.linesIterator.nextOption().getOrElse("").take(LongestFailure))
       known.copy(view = known.view.copy(end = Some(QueryEnd(line))))
     }
-    val over = queries.values.toVector.map(_.view).filter(_.end.nonEmpty).dropRight(kept.ended)
-    over.foreach(view => queries.remove(view.run))
+    if (queries.contains(run)) over += run
+    over.headOption.filter(_ => over.size > kept.ended).foreach { first =>
+      over -= first
+      queries -= first
+    }
   }
 
   /** Takes what an executor tells, unless it was removed. Stores of runs that are not known are left out. */
@@ -99,7 +104,7 @@ private[plugin] final class QueryBoard(kept: Kept) {
   def isGone(executor: String): Boolean = synchronized(gone.has(executor))
 
   /** Whether a run that is known has ended. */
-  def hasEnded(run: String): Boolean = synchronized(queries.get(run).exists(_.view.end.nonEmpty))
+  def hasEnded(run: String): Boolean = synchronized(over(run))
 
   private def put(one: ExecutorView): Unit = {
     executors.put(one.executor, one)
@@ -115,6 +120,7 @@ private[plugin] final class QueryBoard(kept: Kept) {
     shown.queries.foreach { query =>
       val stores = query.stores.map(placed => placed.status.label -> placed).toMap
       queries.put(query.run, Known(query, stores))
+      if (query.end.nonEmpty) over += query.run
     }
     shown.executors.foreach { one =>
       put(one)

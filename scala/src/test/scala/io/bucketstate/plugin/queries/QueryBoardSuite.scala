@@ -92,6 +92,23 @@ class QueryBoardSuite extends TidySuite {
     assert(it.view.queries.map(_.run) == Seq("run 3", "run 4"))
   }
 
+  test("of runs that have ended those are kept that ended last, whenever they began") {
+    val it = board(ended = 2)
+    (1 to 4).foreach { n =>
+      it.began(s"run $n", s"id $n", "counts", "now")
+      it.ended(s"run $n", None)
+    }
+    it.ended("run", Some("it broke"))
+    assert(it.view.queries.map(_.run) == Seq("run", "run 4"))
+    assert(it.view.queries.head.end.contains(QueryEnd(Some("it broke"))))
+    // Told of once more: its end is where it was.
+    it.ended("run 4", None)
+    it.began("run 5", "id 5", "counts", "now")
+    it.ended("run 5", None)
+    assert(it.view.queries.map(_.run) == Seq("run", "run 5"))
+    assert(it.hasEnded("run") && !it.hasEnded("run 4"))
+  }
+
   test("a run that begins ends those of the same query whose end was not told of") {
     val it = board(ended = 2)
     it.began("other", "another id", "sums", "now")
