@@ -26,13 +26,14 @@ private[plugin] final case class OperatorView(
  *
  * @param nanos  a clock for durations
  * @param series the setting of that name
+ * @param intervalMs at which executors tell
  */
-private[plugin] final class DriverBoard(nanos: () => Long, series: String) {
+private[plugin] final class DriverBoard(nanos: () => Long, series: String, intervalMs: Long = 0L) {
   import DriverBoard._
 
   private[this] val queries = mutable.LinkedHashMap.empty[String, RunningQuery]
   private[this] var names = Map.empty[String, String] // by run, as long as it is not over
-  private[this] val lasting = new LastingCounts(nanos)
+  private[this] val lasting = new LastingCounts(nanos, intervalMs)
   private[this] val latest = mutable.LinkedHashMap.empty[String, ExecutorStatus]
   // What executors had counted that are not there any more.
   private[this] val lost = mutable.HashMap.empty[OperatorLabel, OperatorStatus]

@@ -47,7 +47,8 @@ private[plugin] final class DriverSide(turnOn: TurnedOn, misfit: Option[String])
   private def gather(context: SparkContext, conf: SparkConf): Unit =
     Harmless("the driver's part") {
       val settings = PluginSettings.read(conf)
-      val gathered = new DriverBoard(() => Ticker.System.nanos, settings.series)
+      val gathered =
+        new DriverBoard(() => Ticker.System.nanos, settings.series, settings.intervalMs)
       board = Some(gathered)
       context.addSparkListener(new Listener(gathered))
       if (settings.hasTab) {

@@ -12,11 +12,14 @@ import io.bucketstate.watch.OperatorLabel
  * Prometheus looks, and what executors tell of it may come later than the end. Another run of the name goes on counting
  * from there, because a count that fell would hide an event, or count one twice. Not thread-safe.
  *
- * @param nanos a clock
+ * @param nanos      a clock
+ * @param intervalMs at which executors tell
  */
-private[plugin] final class LastingCounts(nanos: () => Long) {
+private[plugin] final class LastingCounts(nanos: () => Long, intervalMs: Long) {
   import LastingCounts._
 
+  // What an executor tells at its next turn, and once more where a message was late, is shown.
+  private[this] val keptNanos = math.max(KeptNanos, 2 * TimeUnit.MILLISECONDS.toNanos(intervalMs))
   // In the order in which they ended.
   private[this] val shown = mutable.LinkedHashMap.empty[String, Ended]
   // What those runs of a name had counted that are not shown any more, by operator.
@@ -45,7 +48,7 @@ private[plugin] final class LastingCounts(nanos: () => Long) {
     val now = nanos()
     val over = shown.size - Most
     val old = shown.toVector.zipWithIndex.collect {
-      case ((run, ended), at) if at < over || now - ended.at >= KeptNanos => run -> ended.query
+      case ((run, ended), at) if at < over || now - ended.at >= keptNanos => run -> ended.query
     }
     if (old.nonEmpty) {
       val by = counted.values.groupBy(_.label.run)
@@ -78,7 +81,7 @@ private[plugin] final class LastingCounts(nanos: () => Long) {
 
 private[plugin] object LastingCounts {
 
-  /** Several scrapes, also of a Prometheus that looks every minute. */
+  /** At least so long: several scrapes, also of a Prometheus that looks every minute. */
   val KeptNanos: Long = TimeUnit.MINUTES.toNanos(5)
 
   /** More than this many would make a scrape long. The first of them go earlier. */

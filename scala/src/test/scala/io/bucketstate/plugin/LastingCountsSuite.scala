@@ -1,5 +1,7 @@
 package io.bucketstate.plugin
 
+import java.util.concurrent.TimeUnit
+
 import scala.collection.mutable
 
 import org.scalacheck.Gen
@@ -30,6 +32,20 @@ class LastingCountsSuite extends TidySuite with ScalaCheckPropertyChecks {
     board.pass(1)
     assert(board.lines == Nil)
     assert(board.tell("1", "run" -> 2L).ended == Set("run"))
+    assert(board.lines == Nil)
+  }
+
+  test("a failure that ends its run is shown where executors tell seldom") {
+    val seldom = LastingCounts.KeptNanos * 2
+    val board = new Board(intervalMs = TimeUnit.NANOSECONDS.toMillis(seldom))
+    board.began("run", "rides")
+    board.tell("1", "run" -> 0L)
+    board.ended("run")
+    board.pass(seldom - 1)
+    assert(board.lines == Nil)
+    board.tell("1", "run" -> 1L)
+    assert(board.lines == Seq(failures("rides", 1)))
+    board.pass(seldom + 1)
     assert(board.lines == Nil)
   }
 
@@ -139,11 +155,11 @@ private object LastingCountsSuite {
     s"""bucketstate_failures_total{application="app",query="$query",operator="0",kind="storage"} $count"""
 
   /** A board with a clock, and what Prometheus sees of its queries. */
-  final class Board {
+  final class Board(intervalMs: Long = 5000L) {
     import StatusSuite.{of, status}
 
     private[this] var now = 0L
-    private[this] val board = new DriverBoard(() => now, "query")
+    private[this] val board = new DriverBoard(() => now, "query", intervalMs)
 
     def pass(nanos: Long): Unit = now += nanos
 
