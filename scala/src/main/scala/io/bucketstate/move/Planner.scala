@@ -88,8 +88,7 @@ private[move] final class Planner(
         "Give the path that the query was started with as checkpointLocation."
       )
     }
-    val skipped = logs.abandoned.fold(Set.empty[Long])(_.skipped)
-    val commits = logs.commits.filterNot(skipped)
+    val commits = logs.finished
     val batch = request.batch.orElse(commits.lastOption).getOrElse {
       throw new InvalidException(
         s"${folder.location} has no finished batch",

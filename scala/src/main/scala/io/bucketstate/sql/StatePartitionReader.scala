@@ -138,8 +138,8 @@ private[sql] final class StatePartitionReader(
           if (read.isNewest)
             "Load the state again, which takes the newest batch; what is loaded stays at the batch that was the newest then."
           else
-            s"Give another ${ReadOptions.BatchId}; a batch is held by bucketstate savepoint create, and more of them are " +
-              "kept with spark.sql.streaming.minBatchesToRetain.",
+            s"Give another ${ReadOptions.BatchId}; more of them are kept with spark.sql.streaming.minBatchesToRetain, and " +
+              "one that bucketstate savepoint create has held is read in what bucketstate fork makes of it.",
           gone
         )
     }

@@ -57,7 +57,7 @@ private[sql] object StateReads {
 
   private def batchOf(logs: QueryLogs, options: ReadOptions): Long = {
     val location = logs.folder.location
-    val committed = logs.commits
+    val committed = logs.finished
     val newest = committed.lastOption.getOrElse {
       throw new InvalidException(
         s"$location is not the checkpoint of a streaming query that has finished a batch: nothing is in its folder " +

@@ -41,6 +41,9 @@ private[bucketstate] final class QueryLogs(val folder: QueryFolder) {
       }
   }
 
+  /** Batches that have finished: without those that were committed to be skipped, which run again. */
+  def finished: Seq[Long] = commits.filterNot(abandoned.fold(Set.empty[Long])(_.skipped))
+
   def commit(batch: Long): CommitEntry =
     CommitEntry(batch, parsed(s"commits/$batch", s"commit log of batch $batch"))
 

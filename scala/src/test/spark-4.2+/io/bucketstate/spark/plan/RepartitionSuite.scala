@@ -51,6 +51,7 @@ class RepartitionSuite extends TidySuite with Queries {
         val before = counts.files
         counts.plan(2, of = 0, partitions = 7)
         counts.commit(1)
+        assert(counts.read == Map(1 -> 1L, 2 -> 2L), "what was skipped has not finished")
         counts.refuse(7, "offsets/2, commits/1")
         assert(counts.files == before)
       }
@@ -95,6 +96,15 @@ class RepartitionSuite extends TidySuite with Queries {
     def table: Map[Int, Long] = spark.table("counts").as[(Int, Long)].collect().toMap
 
     def state: DataFrame = spark.read.format("statestore").load(checkpoint.toString)
+
+    /** The counts of the newest batch that has finished, as SQL finds them. */
+    def read: Map[Int, Long] = spark.read
+      .format("bucketstate")
+      .load(checkpoint.toString)
+      .selectExpr("key.value", "value.count")
+      .as[(Int, Long)]
+      .collect()
+      .toMap
 
     def repartition(partitions: Int, exactlyOnce: Boolean = true): Unit = {
       new OfflineStateRepartitionRunner(spark, checkpoint.toString, partitions, exactlyOnce).run()
