@@ -273,13 +273,13 @@ BENCH_MEMORY := --keys 5m --batches 60 \
 bench-memory: $(JAR) ## measure batches over a state of four times the memory, beside RocksDB with as much
 	@mkdir -p artifacts/bench
 	scripts/sbt 'set bench / run / javaOptions += "-Xmx1g"' \
-	  "bench/runMain io.bucketstate.bench.longrun.LongRunBenchmark $(BENCH_MEMORY) --providers rocksdb,bucketed,hdfs --draw uniform --json artifacts/bench/memory-uniform.json" \
-	  "bench/runMain io.bucketstate.bench.longrun.LongRunBenchmark $(BENCH_MEMORY) --providers rocksdb,bucketed --draw zipf --json artifacts/bench/memory-zipf.json"
+	  "bench/runMain io.bucketstate.bench.longrun.LongRunBenchmark $(BENCH_MEMORY) --providers rocksdb,rocksdb-tuned,bucketed,hdfs --draw uniform --json artifacts/bench/memory-uniform.json" \
+	  "bench/runMain io.bucketstate.bench.longrun.LongRunBenchmark $(BENCH_MEMORY) --providers rocksdb,rocksdb-tuned,bucketed --draw zipf --json artifacts/bench/memory-zipf.json"
 
 # As much memory for RocksDB's provider as the second engine may use in all, and the same heap.
 same_memory = --conf $(STATE_STORE).bucketed.memory.maxBytes=$(1)m \
   --conf $(STATE_STORE).rocksdb.boundedMemoryUsage=true --conf $(STATE_STORE).rocksdb.maxMemoryUsageMB=$(1)
-BENCH_NATIVE := --heap 256m --batches 120 --warm-up 20 --providers rocksdb,bucketed-rocksdb
+BENCH_NATIVE := --heap 256m --batches 120 --warm-up 20 --providers rocksdb,rocksdb-tuned,bucketed-rocksdb
 
 # The bytes that the two engines write are compared where the state fits into the heap of both.
 bench-native: $(JAR) ## measure batches, process memory and restarts of engine=rocksdb, beside RocksDB with as much memory
@@ -288,7 +288,7 @@ bench-native: $(JAR) ## measure batches, process memory and restarts of engine=r
 	  "bench/runMain io.bucketstate.bench.providers.ProviderBenchmark --keys 4m $(call same_memory,2048) $(BENCH_NATIVE) --json artifacts/bench/native-large.json" \
 	  "bench/runMain io.bucketstate.bench.providers.ProviderBenchmark --keys 4m $(call same_memory,1024) $(BENCH_NATIVE) --json artifacts/bench/native-short.json" \
 	  "bench/runMain io.bucketstate.bench.providers.ProviderBenchmark --keys 1m,4m --heap 3g --batches 60 --providers bucketed,bucketed-rocksdb --json artifacts/bench/engines.json" \
-	  "bench/runMain io.bucketstate.bench.restart.RestartBenchmark --keys 1m,4m $(call same_memory,1024) --filesystem hadoop --tails 20 --rounds 3 --providers rocksdb,bucketed-rocksdb,bucketed-rocksdb-local --json artifacts/bench/native-restart.json"
+	  "bench/runMain io.bucketstate.bench.restart.RestartBenchmark --keys 1m,4m $(call same_memory,1024) --filesystem hadoop --tails 20 --rounds 3 --providers rocksdb,rocksdb-tuned,bucketed-rocksdb,bucketed-rocksdb-local --json artifacts/bench/native-restart.json"
 
 bench-small-process: $(VENV_STAMP) $(JAR) ## stream 20 M keys from PySpark through engine=rocksdb in a process of 3 GiB, and check every answer
 	@mkdir -p artifacts/bench
@@ -312,7 +312,7 @@ bench-stateful: $(VENV_STAMP) $(JAR) ## measure bucketstate.stateful on both ope
 	$(PY) python/bench/stateful_cost.py --groups $(BENCH_GROUPS) --json artifacts/bench/stateful.json
 
 # Each call from Python is a round trip through a socket: a tenth of the rows of the other queries take as long.
-BENCH_TWS_PYTHON := --keys 20000 --rows 2000 --batches 20 --providers rocksdb-default,rocksdb,bucketed --check
+BENCH_TWS_PYTHON := --keys 20000 --rows 2000 --batches 20 --providers rocksdb-default,rocksdb,rocksdb-tuned,bucketed --check
 
 bench-move: $(VENV_STAMP) $(JAR) ## measure moves of 10 M keys between providers, on a heap of 700 MB, beside Spark's own repartition (BENCH_MOVE="--keys 1000000")
 	@mkdir -p artifacts/bench
@@ -328,7 +328,7 @@ bench-first-batch: $(VENV_STAMP) $(JAR) ## measure how long an application takes
 
 bench-tws: $(VENV_STAMP) $(JAR) ## measure transformWithState, in Scala and in Python, beside RocksDB's provider: batches, commits, restarts, memory
 	@mkdir -p artifacts/bench
-	scripts/sbt "bench/runMain io.bucketstate.bench.tws.TransformWithStateBenchmark --providers rocksdb-default,rocksdb,bucketed,bucketed-rocksdb,eager --json artifacts/bench/tws.json"
+	scripts/sbt "bench/runMain io.bucketstate.bench.tws.TransformWithStateBenchmark --providers rocksdb-default,rocksdb,rocksdb-tuned,bucketed,bucketed-rocksdb,eager --json artifacts/bench/tws.json"
 	$(PY) python/bench/end_to_end.py --query tws-pandas $(BENCH_TWS_PYTHON) --json artifacts/bench/tws-pandas.json
 	$(PY) python/bench/end_to_end.py --query tws-rows $(BENCH_TWS_PYTHON) --json artifacts/bench/tws-rows.json
 

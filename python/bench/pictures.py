@@ -26,6 +26,7 @@ COLORS = {
     "no-snapshots": "tab:cyan",
     "eager": "tab:green",
     "rocksdb": "tab:orange",
+    "rocksdb-tuned": "tab:olive",
     "rocksdb-default": "tab:brown",
     "hdfs": "tab:red",
     "hashmap": "tab:gray",

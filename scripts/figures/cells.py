@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 PEOPLE = {
     "hdfs": "HDFSBacked",
     "rocksdb": "RocksDB, changelog on",
+    "rocksdb-tuned": "RocksDB, tuned",
     "rocksdb-default": "RocksDB as it comes",
     "hashmap": "`HashMap` of rows, nothing durable",
     "no-snapshots": "bucketstate, snapshots turned off",

@@ -10,6 +10,7 @@ object LongRunBenchmark {
   private val contenders = Seq(
     Contender.hdfs,
     Contender.rocksdb,
+    Contender.tuned,
     Contender.native,
     Contender.hashmap,
     Contender.withoutSnapshots,

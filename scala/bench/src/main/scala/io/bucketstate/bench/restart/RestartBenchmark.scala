@@ -11,7 +11,7 @@ import scala.util.Using
  */
 object RestartBenchmark {
   private val restarted =
-    Seq(Contender.hdfs, Contender.rocksdb, Contender.bucketed, Contender.eager)
+    Seq(Contender.hdfs, Contender.rocksdb, Contender.tuned, Contender.bucketed, Contender.eager)
 
   def main(args: Array[String]): Unit = {
     val sizes = Seq(100000, 1000000, 4000000)

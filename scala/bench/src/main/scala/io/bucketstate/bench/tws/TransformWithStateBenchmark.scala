@@ -11,7 +11,7 @@ import scala.util.Using
  */
 object TransformWithStateBenchmark {
   private val contenders =
-    Seq(Contender.rocksdbDefault, Contender.rocksdb, Contender.bucketed, Contender.withPlugin)
+    Contender.sparksRocksdb ++ Seq(Contender.bucketed, Contender.withPlugin)
 
   def main(args: Array[String]): Unit = Commands.run(
     args,
