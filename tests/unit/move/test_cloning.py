@@ -8,6 +8,7 @@ import os
 import random
 import shutil
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,8 @@ from pyarrow import fs
 from bucketstate import __version__
 from bucketstate.checkpoint import Checkpoint
 from bucketstate.checkpoint.format.names import RunName, parse
+from bucketstate.checkpoint.format.origin import read_origin
+from bucketstate.checkpoint.format.writing import WritableFolder
 from bucketstate.errors import (
     BucketstateError,
     DamagedFileError,
@@ -26,7 +29,7 @@ from bucketstate.errors import (
     RefusedMoveError,
     StorageError,
 )
-from bucketstate.move import CloneReport, clone, cloning, contents, fork, rewind
+from bucketstate.move import CloneReport, clone, cloning, contents, fork, marker, rewind
 from tests.kit.cases import each, places
 from tests.kit.checkpoints import Built, log, manifest
 from tests.kit.stops import Stopped, Writes, tree
@@ -509,6 +512,93 @@ def test_of_two_clones_into_one_folder_the_later_one_goes_on(
     assert origin is not None
     assert origin.finished
     assert_same(built, target, later[0].version)
+
+
+@pytest.mark.parametrize("begun", [False, True])
+def test_a_clone_that_another_one_overtook_while_it_looked_deletes_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, begun: bool
+) -> None:
+    """It may take minutes to look at a source; meanwhile the other one has come to its end."""
+    built, target = grown(tmp_path / "source"), tmp_path / "clone"
+    if begun:
+        total = writes(built, tmp_path / "whole", monkeypatch)
+        stopped(built, target, total - 3, monkeypatch)
+    look = contents.contents_of
+    other: list[CloneReport] = []
+
+    def overtaken(point: Any) -> Any:
+        found = look(point)
+        monkeypatch.setattr(cloning, "contents_of", look)
+        other.append(clone(built.root, target))
+        return found
+
+    monkeypatch.setattr(cloning, "contents_of", overtaken)
+    with pytest.raises(RefusedMoveError, match="is not empty: "):
+        clone(built.root, target)
+    assert json.loads((target / "metadata").read_text())["id"] == other[0].query_id
+    assert_same(built, target, other[0].version)
+
+
+def test_a_clone_that_began_while_this_one_looked_goes_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    built, target = grown(tmp_path / "source"), tmp_path / "clone"
+    total = writes(built, tmp_path / "whole", monkeypatch)
+    look = contents.contents_of
+
+    def overtaken(point: Any) -> Any:
+        found = look(point)
+        monkeypatch.setattr(cloning, "contents_of", look)
+        stopped(built, target, total - 3, monkeypatch)
+        return found
+
+    monkeypatch.setattr(cloning, "contents_of", overtaken)
+    with pytest.raises(RefusedMoveError, match="was empty when this move looked at it"):
+        clone(built.root, target)
+    clone(built.root, target)
+    assert_same(built, target, 6)
+
+
+def test_a_clone_that_ended_as_the_next_one_began_is_not_emptied(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    built, target = grown(tmp_path / "source"), tmp_path / "clone"
+    total = writes(built, tmp_path / "whole", monkeypatch)
+    stopped(built, target, total - 3, monkeypatch)
+    begin = marker.begin
+
+    def too_late(*arguments: Any) -> None:
+        begin(*arguments)
+        # The last write of the one before, which has looked at the marker already.
+        (target / "metadata").write_text('{"id":"of a query"}')
+
+    monkeypatch.setattr(marker, "begin", too_late)
+    with pytest.raises(RefusedMoveError, match="was begun since"):
+        clone(built.root, target)
+    assert any((target / "state").rglob("*.changelog"))
+    assert json.loads((target / "metadata").read_text()) == {"id": "of a query"}
+
+
+def test_a_clone_that_is_overtaken_at_its_last_write_lets_no_query_start(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    built, target = grown(tmp_path / "source"), tmp_path / "clone"
+    write = cloning._written
+
+    def overtaken(folder: WritableFolder, name: str, data: bytes) -> None:
+        if name == marker.OF_QUERY:
+            own = read_origin(folder)
+            assert own is not None
+            marker.begin(folder, replace(own, token="another"))
+        write(folder, name, data)
+
+    with monkeypatch.context() as context:
+        context.setattr(cloning, "_written", overtaken)
+        with pytest.raises(RefusedMoveError, match="was begun since"):
+            clone(built.root, target)
+    assert not startable(target)
+    clone(built.root, target)
+    assert_same(built, target, 6)
 
 
 def test_disks_without_links(built: Built, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

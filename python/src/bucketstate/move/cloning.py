@@ -189,10 +189,10 @@ def _cloned(asked: _Asked, source: Folder, target: WritableFolder) -> CloneRepor
         query_id = _id_of(target) or query_id
     if not asked.dry_run:
         if found == "complete":
+            marker.still(found, target, source.uri, point.batch)
             marker.finish(target, origin)
         else:
-            empties = found == "begun"
-            _made(contents, source, target, copier, origin, query_id, empties=empties)
+            _made(contents, source, target, copier, origin, query_id, found)
     if copier.unlinked:
         notes.append(
             f"{copier.unlinked:,} files were copied: they cannot be linked, as {target.location} "
@@ -226,12 +226,12 @@ def _made(
     copier: Copier,
     origin: Origin,
     query_id: str,
-    *,
-    empties: bool,
+    found: marker.Found,
 ) -> None:
     """Writes it: first what lets no query start, and last the query's own file in its place.
 
-    What is read of the source's logs is read before the state, so that it is of the same moment.
+    What is read of the source's logs is read before the state, so that it is of the same moment. It
+    may take long to look at the source: what the target is, `found`, is looked up again behind it.
     """
     point = contents.point
     of_query = {f"offsets/{n}": _read(point, f"offsets/{n}") for n in contents.offsets}
@@ -242,9 +242,12 @@ def _made(
     of_operators = [_metadata(name, point, target) for name in contents.metadata]
     of_id = _with_id(source, query_id)
 
+    marker.still(found, target, source.uri, point.batch)
     marker.blocked(target)
     marker.begin(target, origin)
-    if empties:
+    # The one that had begun may have come to its end until its marker was replaced.
+    marker.owned(target, origin)
+    if found == "begun":
         marker.emptied(target)
     _state(contents.stores, target, copier)
     _each(lambda name: _copied(name, point, target), contents.files)
@@ -257,6 +260,7 @@ def _made(
         _written(target, name, data)
     marker.owned(target, origin)
     _written(target, marker.OF_QUERY, of_id)
+    marker.held(target, origin)
     marker.finish(target, origin)
 
 

@@ -70,11 +70,34 @@ def _is_blocked(target: WritableFolder) -> bool:
     return target.exists(OF_QUERY) and target.read(OF_QUERY) == _BLOCKING
 
 
+def still(found: Found, target: WritableFolder, source: str, batch: int) -> None:
+    """Refuses a folder that is something else by now than what `claimed` found.
+
+    Another move may have come to its end there meanwhile, and a query may run on it.
+    """
+    now = claimed(target, source, batch)
+    if now != found:
+        raise RefusedMoveError(
+            f"{target.location} was {found} when this move looked at it, and is {now} by now: "
+            "another move writes into it. Let that one come to its end, or give another folder. "
+            "This one has written nothing."
+        )
+
+
 def blocked(target: WritableFolder) -> None:
-    """Lets no query start on what there will be, until the query's own file is written."""
+    """Lets no query start on what there will be, until the query's own file is written.
+
+    A query's own file is never replaced: a query may run on what is there.
+    """
     target.make()
-    if not _is_blocked(target):
-        target.write(OF_QUERY, _BLOCKING)
+    if _is_blocked(target):
+        return
+    if target.exists(OF_QUERY):
+        raise RefusedMoveError(
+            f"{target.location} is not empty: it has the file '{OF_QUERY}' of a query. Give a "
+            "folder that is new."
+        )
+    target.write(OF_QUERY, _BLOCKING)
 
 
 def emptied(target: WritableFolder) -> None:
@@ -100,12 +123,32 @@ def owned(target: WritableFolder, origin: Origin) -> None:
 
     That one writes its marker first, and then empties the folder.
     """
+    if not _is_of(target, origin) or not _is_blocked(target):
+        raise _overtaken(target)
+
+
+def held(target: WritableFolder, origin: Origin) -> None:
+    """Takes the query's own file back where another move into the folder was begun since.
+
+    That one may empty the folder, and no query is to start on what it leaves. Each writes first,
+    this one the query's file and that one its marker, and then reads what the other one writes: so
+    at least one of them sees the other.
+    """
+    if not _is_of(target, origin):
+        target.write(OF_QUERY, _BLOCKING)
+        raise _overtaken(target)
+
+
+def _is_of(target: WritableFolder, origin: Origin) -> bool:
     found = read_origin(target)
-    if found is None or found.token != origin.token or not _is_blocked(target):
-        raise RefusedMoveError(
-            f"Another move into {target.location} was begun since: let that one come to its end, "
-            "or give another folder. This one has published nothing."
-        )
+    return found is not None and found.token == origin.token
+
+
+def _overtaken(target: WritableFolder) -> RefusedMoveError:
+    return RefusedMoveError(
+        f"Another move into {target.location} was begun since: let that one come to its end, or "
+        "give another folder. This one has published nothing."
+    )
 
 
 def finish(target: WritableFolder, origin: Origin) -> None:
