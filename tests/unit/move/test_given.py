@@ -10,7 +10,8 @@ import pyarrow as pa
 import pytest
 
 from bucketstate.checkpoint.documents import Documents
-from bucketstate.move.given import _Documents, _parts
+from bucketstate.errors import RefusedMoveError
+from bucketstate.move.given import _Documents, _fields, _parts, with_documents
 from bucketstate.stateful.codec.ddl import parse_ddl
 from bucketstate.stateful.codec.document import Clock, state_codec
 from bucketstate.stateful.codec.kept import Kept as KeptRow
@@ -170,3 +171,53 @@ def test_parts_may_have_names_that_are_theirs_alone() -> None:
     columns = parse_ddl("state string, version int, `value.state` string, `value.version` int")
     found = _parts(columns, ["seen"], Asked("state", "version"))
     assert found == {"state": "value.state", "version": "value.version"}
+
+
+@pytest.mark.parametrize(
+    ("columns", "key", "found", "times"),
+    [
+        ("s string, seen bigint, total double", ["s"], ["seen", "total"], 1),
+        # The key's own column is no field of the state, and is not taken from the rows.
+        ("seen bigint, total double", ["seen"], ["total"], 1),
+        ("seen bigint, other string", ["seen"], [], 1),
+        # The key is given apart: a plain column of that name is the state's.
+        ("key struct<seen bigint>, seen bigint", ["seen"], ["seen"], 0),
+        ("`key.seen` bigint, seen bigint, total double", ["seen"], ["seen", "total"], 1),
+        ("s string", ["s"], [], 0),
+    ],
+)
+def test_a_field_that_the_key_has_is_the_keys(
+    columns: str, key: list[str], found: list[str], times: int
+) -> None:
+    asked = Asked(*key)
+    assert _fields(parse_ddl(columns), ["seen", "total"], asked) == found
+    assert asked.times == times
+
+
+class Rows:
+    """A frame as far as rows with documents are made of one."""
+
+    def __init__(self, columns: str) -> None:
+        self.schema = parse_ddl(columns)
+
+    def mapInArrow(self, make: Any, schema: Any) -> Any:  # noqa: N802
+        return make, schema
+
+
+def test_the_keys_column_stays_beside_the_state() -> None:
+    asked = Asked("seen", "version")
+    rows: Any = Rows("seen bigint, total double, version int")
+    made_frame: Any = with_documents(rows, Kept, asked)
+    make, schema = made_frame
+    assert schema.names == ["seen", "version", "value.version", "value.state"]
+    assert asked.times == 1
+    batch = pa.RecordBatch.from_pydict({"seen": [7], "total": [1.5], "version": [3]})
+    (made,) = make(iter([batch]))
+    # The state's own field of that name has its default.
+    assert made.column("value.state").to_pylist() == ['{"seen":0,"total":1.5}']
+
+
+def test_rows_of_the_key_alone_have_no_state() -> None:
+    rows: Any = Rows("seen bigint")
+    with pytest.raises(RefusedMoveError, match=r"none of the fields of Kept.*'key\.<name>'"):
+        with_documents(rows, Kept, Asked("seen"))

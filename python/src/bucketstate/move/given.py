@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping
 from datetime import UTC
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -37,10 +38,11 @@ def with_documents(
 
     Args:
         rows: with a column `state` that is a struct of the class's fields or a document, or with a
-            column for each field. What is not given has the class's default.
+            column for each field. What is not given has the class's default. A column of a name
+            that the key has, too, is the key's, unless the key is given apart.
         state: a state class, a DDL text or a StructType.
         key_columns: tells the names of the key's columns. It reads the checkpoint, and is asked
-            only where a name may be of the key or of the document.
+            once at most, and only where a name may be of the key or of the state.
 
     Raises:
         DefinitionError: that cannot be a state.
@@ -48,7 +50,8 @@ def with_documents(
     """
     codec = state_codec(state, UTC)
     columns = rows.schema
-    given = _parts(columns, codec.stored.names, key_columns)
+    asked = cache(key_columns)
+    given = _parts(columns, codec.stored.names, asked)
     column = given.get(_STATE)
     if column is not None:
         kind = columns[column].dataType
@@ -59,11 +62,12 @@ def with_documents(
                 f"fields of {codec.name}, or its documents as text."
             )
     else:
-        fields = [name for name in columns.names if name in codec.stored.names]
+        fields = _fields(columns, codec.stored.names, asked)
         if not fields:
             raise RefusedMoveError(
                 f"The rows have no column 'state', and none of the fields of {codec.name}: "
-                f"{', '.join(codec.stored.names)}."
+                f"{', '.join(codec.stored.names)}. A column that the key has, too, is the key's: "
+                "give the key's columns as 'key.<name>' then."
             )
     for name in fields:
         if name not in codec.stored.names:
@@ -90,9 +94,7 @@ def _parts(
     A name that the key has, too, is the key's, as with all rows, unless the key is given apart.
     """
     names = columns.names
-    apart = {name[len("key.") :] for name in names if name.startswith("key.")}
-    if "key" in names and isinstance(columns["key"].dataType, StructType):
-        apart.update(columns["key"].dataType.names)
+    apart = _apart(columns)
     found = {part: f"value.{part}" for part in _PARTS if f"value.{part}" in names}
     plain = [part for part in _PARTS if part in names and part not in found]
     # A state beside which there are no fields can be nothing else.
@@ -101,6 +103,30 @@ def _parts(
         unclear.append(_STATE)
     of_key = set(key_columns()).intersection(unclear) if unclear else set()
     return found | {part: part for part in plain if part not in of_key}
+
+
+def _fields(
+    columns: StructType, fields: Collection[str], key_columns: Callable[[], Collection[str]]
+) -> list[str]:
+    """The columns of the rows that are fields of the state, where none is the state itself.
+
+    A name that the key has, too, is the key's, as with all rows, unless the key is given apart.
+    """
+    named = [name for name in columns.names if name in fields]
+    apart = _apart(columns)
+    if all(name in apart for name in named):
+        return named
+    of_key = set(key_columns())
+    return [name for name in named if name in apart or name not in of_key]
+
+
+def _apart(columns: StructType) -> set[str]:
+    """The columns of the key that are given as such, beside which the same names are no key's."""
+    names = columns.names
+    apart = {name[len("key.") :] for name in names if name.startswith("key.")}
+    if "key" in names and isinstance(columns["key"].dataType, StructType):
+        apart.update(columns["key"].dataType.names)
+    return apart
 
 
 class _Documents:
