@@ -35,6 +35,8 @@ final class MovePlan private[move] (spark: SparkSession, planned: PlannedMove, c
    * does, and `ConflictException` for a source that has changed meanwhile, and a target that is not empty.
    */
   def run(): MoveReport = cancellable {
+    // What is refused takes nothing of anybody else's back, either.
+    planned.requirePossible()
     // What was left of a rewrite in place is taken back first: the plan is of the checkpoint without it.
     val current =
       if (Undoing.ofLeft(spark, planned, clock))

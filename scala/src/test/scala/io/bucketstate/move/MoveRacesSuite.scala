@@ -65,6 +65,19 @@ class MoveRacesSuite extends TidySuite with CountsToMove {
       }
   }
 
+  test("one that is refused takes nothing back of one that is being made") {
+    faulty { (spark, source, script) =>
+      var refused = ""
+      script.beforeNext(s"create $next") {
+        // As many as there are: nothing would show Spark that the batch is no batch of the query's.
+        val plan = Checkpoints.plan(spark, inPlace(source, 2))
+        refused = intercept[InvalidException](plan.run()).getMessage
+      }
+      assert(Checkpoints.plan(spark, inPlace(source, 3)).run().keys == Keys)
+      assert(refused.contains("in 2 partitions already"), refused)
+    }
+  }
+
   test("of two into one folder the later one goes on, and the earlier one publishes nothing") {
     for {
       call <- Seq(s"exists ${Batch + 1}.manifest", s"create $Batch", "publish move.json")
