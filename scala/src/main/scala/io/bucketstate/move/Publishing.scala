@@ -17,7 +17,10 @@ import io.bucketstate.move.read.{OwnRecords, Provider, SourceQuery}
  * Spark can read, so that none starts a query, and the last one is the query's own in its place.
  *
  * If there are two into one folder, the one that began last goes on: it writes its token into the marker, and then empties the folder.
- * The other one finds that token before it makes anything of what it has written, and stops.
+ * The other one finds that token before it makes anything of what it has written, and stops. Where the other one writes the
+ * query's own file meanwhile, both stop: each writes first, the one its token and the other one that file, and then reads what
+ * the other one writes, so that at least one of them sees the other. A folder is not emptied once that file is there, and where
+ * the token is another's by then the file is taken back.
  */
 private[move] final class Publishing(plan: PlannedMove, target: QueryFolder) {
   private[this] val source = plan.source
@@ -35,23 +38,31 @@ private[move] final class Publishing(plan: PlannedMove, target: QueryFolder) {
   def begin(startedMs: Long): Unit = {
     val found = Marker.stateOf(target)
     found match {
-      case MarkedAs.GivenUp      => Marker.block(target)
+      case MarkedAs.GivenUp      => block()
       case MarkedAs.AllButMarked =>
         Marker.complete(target, startedMs)
         throw new ConflictException(
           s"${target.location} has all of a move that was made before; only its mark was not finished, and is now",
           "Start the query on it, or give another folder. Nothing else was written."
         )
-      case _ if target.isEmpty => Marker.block(target)
-      case _                   =>
-        throw new ConflictException(
-          s"${target.location} is not empty",
-          "Give a folder that is empty or does not exist. Nothing was written."
-        )
+      case _ if target.isEmpty => block()
+      case _                   => throw notEmpty
     }
     Marker.begin(target, plan, token, startedMs)
+    // The one that had begun may have come to its end until its marker was replaced.
+    requireOwn()
     if (found == MarkedAs.GivenUp) Publishing.Folders.foreach(target.deleteFolder)
   }
+
+  /** Lets no query start. The query's own file is never replaced: a query may run on what is there. */
+  private def block(): Unit =
+    if (target.exists(Marker.OfQuery) && !Marker.isBlocked(target)) throw notEmpty
+    else Marker.block(target)
+
+  private def notEmpty = new ConflictException(
+    s"${target.location} is not empty",
+    "Give a folder that is empty or does not exist. Nothing was written."
+  )
 
   /** Throws `ConflictException` where another move into the folder was begun since, or has come to its end. */
   def requireOwn(): Unit = Publishing.requireOwn(target, token)
@@ -106,6 +117,11 @@ private[move] final class Publishing(plan: PlannedMove, target: QueryFolder) {
     target.write(s"commits/${source.batch}", commit.text.bytes)
     requireOwn()
     target.write(Marker.OfQuery, metadataOfQuery)
+    if (!Marker.isOf(target, token)) {
+      // Whoever has begun since may empty the folder, and no query is to start on what is left.
+      Marker.block(target)
+      throw Publishing.overtaken(target)
+    }
   }
 
   private def changed(entry: OffsetEntry): OffsetEntry = {

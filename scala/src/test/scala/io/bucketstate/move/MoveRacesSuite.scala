@@ -1,5 +1,6 @@
 package io.bucketstate.move
 
+import java.nio.charset.StandardCharsets.UTF_8
 import java.nio.file.{Files, Path, Paths}
 
 import org.apache.spark.sql.SparkSession
@@ -101,6 +102,47 @@ class MoveRacesSuite extends TidySuite with CountsToMove {
         assert(isWhole(target), call)
         assert(readAgain(spark, target) == second.get.stores.map(_.kept), call)
       }
+  }
+
+  test("of two into the folder of one that was given up, what has come to its end stays") {
+    faulty { (spark, source, script) =>
+      val target = source.resolveSibling("target")
+      // What one leaves that is killed early.
+      inFolder(spark, target)(Marker.block(_))
+      val request = toTarget(source, target)
+      var second: Option[MoveReport] = None
+      script.beforeNext("publish move.json") {
+        second = Some(Checkpoints.plan(spark, request).run())
+      }
+      val plan = Checkpoints.plan(spark, request)
+      val refused = intercept[ConflictException](plan.run()).getMessage
+      assert(refused.contains("was begun since"), refused)
+      assert(isWhole(target))
+      assert(readAgain(spark, target) == second.get.stores.map(_.kept))
+    }
+  }
+
+  test("of two into one folder, no query starts where the later one began at the last file") {
+    faulty { (spark, source, script) =>
+      val target = source.resolveSibling("target")
+      val request = toTarget(source, target)
+      // Of the two files of that name, a batch in each of the logs, the second one is the commit.
+      script.beforeNext(s"create $Batch") {
+        script.beforeNext(s"create $Batch") {
+          script.beforeNext("create metadata") {
+            val marker = """{"format": 1, "status": "begun", "token": "another"}"""
+            inFolder(spark, target)(_.write(Marker.File, marker.getBytes(UTF_8)))
+          }
+        }
+      }
+      val plan = Checkpoints.plan(spark, request)
+      val refused = intercept[ConflictException](plan.run()).getMessage
+      assert(refused.contains("was begun since"), refused)
+      assert(!isWhole(target))
+      val again = Checkpoints.plan(spark, request).run()
+      assert(again.keys == Keys)
+      assert(readAgain(spark, target) == again.stores.map(_.kept))
+    }
   }
 
   test("of two exports into one folder the earlier one replaces nothing of the later one's") {
@@ -231,6 +273,9 @@ class MoveRacesSuite extends TidySuite with CountsToMove {
       FaultyFileManager.script(folder)(body(spark, source, _))
     }
   }
+
+  private def toTarget(source: Path, target: Path): MoveRequest =
+    MoveRequest(MoveKind.Rewrite, source.toString, target.toString, partitions = Some(3))
 
   private def readAgain(spark: SparkSession, source: Path) =
     Checkpoints
