@@ -407,10 +407,7 @@ private[move] final class Planner(
     all.setConfString(SourceQuery.FormatSetting, if (hasIds) "2" else "1")
     all.setConfString("spark.sql.streaming.stateStore.coordinatorReportSnapshotUploadLag", "false")
     // A snapshot, which is what one version is.
-    all.setConfString(
-      "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled",
-      "false"
-    )
+    all.setConfString(SourceQuery.ChangelogSetting, "false")
     new StateStoreConf(all)
   }
 

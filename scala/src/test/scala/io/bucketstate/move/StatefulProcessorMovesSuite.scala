@@ -16,8 +16,9 @@ import org.apache.spark.sql.{Dataset, Encoders, SparkSession}
 
 import io.bucketstate.Checkpoints
 import io.bucketstate.move.log.{QueryFolder, QueryLogs}
+import io.bucketstate.move.read.SourceQuery
 import io.bucketstate.move.write.EmptyStores
-import io.bucketstate.testkit.{Queries, Seeds, TidySuite}
+import io.bucketstate.testkit.{FaultyFileManager, Queries, Seeds, TidySuite}
 
 /**
  * State of Scala's `transformWithState` that goes from RocksDB to this provider, to other partitions and buckets, and back:
@@ -104,6 +105,32 @@ class StatefulProcessorMovesSuite extends TidySuite with Queries {
         val brought = events(going.batches - 1).groupBy(_.key)
         assert(counts.nonEmpty)
         counts.foreach { case (key, count) => assert(count == s"Some(${brought(key).size})", key) }
+      }
+    }
+
+  for (format <- Seq("1", "2"))
+    test(s"an import reads changelogs of RocksDB and begins none, checkpoint format $format") {
+      val settings = Seq(SourceQuery.ChangelogSetting -> "true", CheckpointFormat -> format)
+      withSession(settings: _*) { (spark, folder) =>
+        val going = new Going(spark, folder.resolve("source"), isOfClock = false)
+        for (_ <- 1 to 3) going.batch("rocksdb")
+        StoreMaintenance.stop()
+        spark.conf.set(CountsToMove.FileManager, classOf[FaultyFileManager].getName)
+        FaultyFileManager.script(going.checkpoint) { script =>
+          val request = MoveRequest(
+            MoveKind.Import,
+            going.checkpoint.toString,
+            folder.resolve("in").toString,
+            partitions = Some(3)
+          )
+          assert(Checkpoints.plan(spark, request).run().keys > 0)
+          val calls = script.calls
+          assert(calls.exists(_.matches("open .*\\.changelog")), calls)
+          assert(!calls.exists(_.startsWith("create ")), calls)
+        }
+        spark.conf.unset(CountsToMove.FileManager)
+        going.checkpoint = folder.resolve("in")
+        assert(going.batch("bucketstate").said.nonEmpty)
       }
     }
 }

@@ -119,6 +119,10 @@ private[bucketstate] final class SourceQuery(
     val all = settings.clone()
     // A session in which no query ran has no coordinator, which Spark's provider would tell of what it reads.
     all.setConfString("spark.sql.streaming.stateStore.coordinatorReportSnapshotUploadLag", "false")
+    // Spark's RocksDB provider begins a changelog with every store that it opens as if to write, as one with column families
+    // is. It reads those that are there in any case. What it does without is its own repair, which takes an older snapshot
+    // where the last one is damaged: that is an error here.
+    all.setConfString(SourceQuery.ChangelogSetting, "false")
     new StateStoreConf(all)
   }
 
@@ -203,6 +207,9 @@ private[bucketstate] final class SourceQuery(
 
 private[bucketstate] object SourceQuery {
   val FormatSetting = "spark.sql.streaming.stateStore.checkpointFormatVersion"
+
+  /** Whether Spark's RocksDB provider writes changelogs. */
+  val ChangelogSetting = "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled"
 }
 
 /** A stateful operator of a query: what Spark recorded of it, and its stores. */
