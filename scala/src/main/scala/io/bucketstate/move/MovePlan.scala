@@ -3,9 +3,11 @@ package io.bucketstate.move
 import java.time.Clock
 import java.util.UUID
 
+import scala.util.Try
+
 import org.apache.spark.sql.SparkSession
 
-import io.bucketstate.move.job.Progress
+import io.bucketstate.move.job.{Apart, Progress}
 import io.bucketstate.move.log.LogText
 
 /** What a move would do, and the way to make it. Reading it again and again finds what was so when it was planned. Thread-safe. */
@@ -31,8 +33,9 @@ final class MovePlan private[move] (spark: SparkSession, planned: PlannedMove, c
 
   /**
    * Makes the move, and publishes the target when all of it is there and was verified. Blocks as long as that takes. When it
-   * throws, the target is no checkpoint that a query would start with; the same move begins again. Throws what [[read]]
-   * does, and `ConflictException` for a source that has changed meanwhile, and a target that is not empty.
+   * throws, the target is no checkpoint that a query would start with; the same move begins again. An interrupt of the
+   * calling thread gives it up as [[cancel]] does. Throws what [[read]] does, and `ConflictException` for a source that has
+   * changed meanwhile, and a target that is not empty.
    */
   def run(): MoveReport = cancellable {
     // What is refused takes nothing of anybody else's back, either.
@@ -58,12 +61,20 @@ final class MovePlan private[move] (spark: SparkSession, planned: PlannedMove, c
     isInTime
   }
 
-  /** Threads that are started on the way inherit the tag, and so do their jobs. */
+  /**
+   * Threads that are started on the way inherit the tag, and so do their jobs. One of them does it all: an interrupt of the
+   * calls to files and jobs would leave jobs that go on, and keep what was begun from being taken back.
+   */
   private def cancellable[A](body: => A): A = {
     progress.start()
     spark.sparkContext.addJobTag(tag)
-    try body
+    try Apart.waited("bucketstate-move", () => giveUp())(body)
     finally spark.sparkContext.removeJobTag(tag)
+  }
+
+  /** A session that has ended cancels nothing, and needs not: its jobs have ended with it. */
+  private def giveUp(): Unit = {
+    val _ = Try(cancel())
   }
 
   /** For people who wait: the step, and about how many keys and bytes it has come to, as JSON. From any thread. */

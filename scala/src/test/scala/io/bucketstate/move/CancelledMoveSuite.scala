@@ -6,7 +6,7 @@ import java.util.concurrent.{ConcurrentLinkedQueue, CountDownLatch, TimeUnit}
 import scala.concurrent.duration._
 import scala.concurrent.{Await, ExecutionContext, Future}
 import scala.jdk.CollectionConverters._
-import scala.util.Try
+import scala.util.{Failure, Success, Try}
 
 import org.apache.spark.scheduler.{SparkListener, SparkListenerJobStart}
 
@@ -38,6 +38,33 @@ class CancelledMoveSuite extends TidySuite with CountsToMove {
         assert(isInTime == outcome.isFailure)
         assert(isInTime || step == "verify" || step == "publish", outcome)
         assert(tree(source).contains(s"commits/${Batch + 1}"))
+      }
+    }
+
+  for (step <- Seeds.oneOf(2, Steps, 2))
+    test(s"its thread is interrupted at the step '$step': the checkpoint is as it was, too") {
+      assume(HasChecks)
+      withSession() { (spark, folder) =>
+        val source = folder.resolve("source")
+        countInto(spark, source)
+        val before = tree(source)
+        val plan = Checkpoints.plan(spark, inPlace(source, 3))
+        val (outcome, isInterrupted) = interrupted(plan, step)
+        outcome match {
+          case Failure(failure) =>
+            assert(failure.isInstanceOf[UnavailableException], failure)
+            assert(failure.getMessage.contains("The move"), failure)
+            // Whoever called it sees that somebody wants the thread to end.
+            assert(isInterrupted)
+            assert(withoutRuns(tree(source)) == withoutRuns(before))
+            assert(plan.run().keys == Keys)
+          case Success(report) =>
+            // Once a move is being committed it comes to its end, and says so.
+            assert(report.keys == Keys)
+            assert(step == "verify" || step == "publish")
+        }
+        assert(tree(source).contains(s"commits/${Batch + 1}"))
+        assert(spark.sparkContext.getJobTags().isEmpty)
       }
     }
 
@@ -94,16 +121,39 @@ class CancelledMoveSuite extends TidySuite with CountsToMove {
     @volatile var outcome = Option.empty[Try[MoveReport]]
     val thread = new Thread(() => outcome = Some(Try(plan.run())), "move")
     thread.start()
-    // On a busy machine a short step may have passed unseen.
-    val wanted = Steps.drop(Steps.indexOf(step)).map(name => s""""step":"$name"""")
-    while (!wanted.exists(plan.progressJson.contains) && outcome.isEmpty)
-      Thread.onSpinWait()
+    while (!hasCome(plan, step) && outcome.isEmpty) Thread.onSpinWait()
     var isInTime = plan.cancel()
     while (thread.isAlive) {
       isInTime = plan.cancel()
       thread.join(TimeUnit.MILLISECONDS.toMillis(10L))
     }
     (outcome.get, isInTime)
+  }
+
+  /** Runs it, and interrupts its thread once it has come to a step. Also whether the thread sees that afterwards. */
+  private def interrupted(plan: MovePlan, step: String): (Try[MoveReport], Boolean) = {
+    @volatile var outcome = Option.empty[(Try[MoveReport], Boolean)]
+    val thread = new Thread(
+      () => {
+        // Try would let an interrupt pass.
+        val report: Try[MoveReport] =
+          try Success(plan.run())
+          catch { case failure: Throwable => Failure(failure) }
+        outcome = Some(report -> Thread.interrupted())
+      },
+      "move"
+    )
+    thread.start()
+    while (!hasCome(plan, step) && outcome.isEmpty) Thread.onSpinWait()
+    thread.interrupt()
+    thread.join()
+    outcome.get
+  }
+
+  /** On a busy machine a short step may have passed unseen. */
+  private def hasCome(plan: MovePlan, step: String): Boolean = {
+    val said = plan.progressJson
+    Steps.drop(Steps.indexOf(step)).exists(name => said.contains(s""""step":"$name""""))
   }
 }
 
