@@ -1,15 +1,20 @@
 package io.bucketstate.move
 
+import org.apache.spark.sql.DataFrame
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.expressions.{BoundReference, UnsafeProjection}
 import org.apache.spark.sql.catalyst.plans.physical.HashPartitioning
+import org.apache.spark.sql.execution.streaming.state.StoreMaintenance
+import org.apache.spark.sql.functions.{col, count, lit}
 import org.apache.spark.sql.types._
 import org.apache.spark.unsafe.types.UTF8String
 
+import io.bucketstate.Checkpoints
+import io.bucketstate.error.InvalidException
 import io.bucketstate.move.place.{Deciding, PlaceRules, Placer}
 import io.bucketstate.testkit.TidySuite
 
-class PlaceRulesSuite extends TidySuite {
+class PlaceRulesSuite extends TidySuite with CountsToMove {
   private val grouping = new StructType().add("k", LongType).add("s", StringType)
   private val row = InternalRow(5L, UTF8String.fromString("name"))
 
@@ -110,5 +115,57 @@ class PlaceRulesSuite extends TidySuite {
     )
     assert(PlaceRules.of("somethingElse", "default", "default", grouping, Set.empty).isEmpty)
     assert(PlaceRules.of("symmetricHashJoin", "default", "left-other", grouping, Set.empty).isEmpty)
+  }
+
+  private val lax = "spark.sql.streaming.statefulOperator.useStrictDistribution" -> "false"
+
+  /** A query as one that was begun before Spark 3.3, whose keys lie by both of their columns. */
+  private def pairs(values: DataFrame): DataFrame = values
+    .select((col("value") % 7).as("a"), col("value").as("b"))
+    .groupBy("a", "b")
+    .agg(count(lit(1)))
+
+  /** A value whose key lies by its second column alone, too, in 2 partitions, and would not in 5. */
+  private def valueThatFitsBoth: Int = {
+    val key = new StructType().add("a", IntegerType).add("b", IntegerType)
+    val project = UnsafeProjection.create(key)
+    (0 until 1000).find { value =>
+      val bytes = project(InternalRow(value % 7, value))
+      def differs(partitions: Int): Boolean = {
+        val second = Deciding.Columns(Deciding.Whole, Seq(1))
+        new Placer(Deciding.Whole, key, partitions)(bytes) !=
+          new Placer(second, key, partitions)(bytes)
+      }
+      !differs(2) && differs(5)
+    }.get
+  }
+
+  test("a key of a query of old that lies by other columns, too, does not tell where it goes") {
+    withSession(lax) { (spark, folder) =>
+      import spark.implicits._
+      val source = folder.resolve("source")
+      val input = memoryStream[Int](spark)
+      def batch(values: Seq[Int]): Unit = {
+        val query = updates(pairs(input.toDF()), source)
+        try addAndWait(input, query, values)
+        finally query.stop()
+        StoreMaintenance.stop()
+      }
+      def rewritten(name: String, partitions: Int): MoveReport = {
+        val target = folder.resolve(name).toString
+        val request =
+          MoveRequest(MoveKind.Rewrite, source.toString, target, partitions = Some(partitions))
+        Checkpoints.plan(spark, request).run()
+      }
+      batch(Seq(valueThatFitsBoth))
+      val refused = intercept[InvalidException](rewritten("refused", 5)).getMessage
+      assert(refused.contains("there are too few of them to tell"), refused)
+      assert(refused.contains("Let the query run until it has more keys"), refused)
+      // Each key stays, or all of them come to the same place in any case.
+      assert(rewritten("same", 2).keys == 1)
+      assert(rewritten("one", 1).keys == 1)
+      batch((0 until 60).filter(_ != valueThatFitsBoth))
+      assert(rewritten("wider", 5).keys >= 60)
+    }
   }
 }

@@ -133,12 +133,12 @@ private[move] final class StoreJob(
       // Byte arrays as they are; Java's own form names the classes of each.
       .setSerializer(new KryoSerializer(context.getConf))
 
-  /** The sets of columns that all keys lie by: see [[ColumnSearch]]. */
-  def fitting(): Set[Int] = {
+  /** By which columns all keys may lie: see [[ColumnSearch]]. */
+  def fitting(): Fitting = {
     val (work, hadoop) = (this.work, this.hadoop)
     val columns = ColumnSearch.columnsOf(work)
     // All in all ways would take too long, and the whole key is held against each anyway.
-    if (columns < 2 || columns > ColumnSearch.MostColumns || work.had == 1) Set((1 << columns) - 1)
+    if (columns < 2 || columns > ColumnSearch.MostColumns) ColumnSearch.untried(columns)
     else
       StoreJob
         .each(session, work.sources)
