@@ -23,7 +23,14 @@ import io.bucketstate.checkpoint.io.{
 import io.bucketstate.checkpoint.records.FamilyEncodings
 import io.bucketstate.config.ConfigKey
 import io.bucketstate.error.{CorruptException, InvalidException}
-import io.bucketstate.move.job.{JobFailure, OwnHeads, SideBySide, StoreHead, StoreWork}
+import io.bucketstate.move.job.{
+  FormerFamilies,
+  JobFailure,
+  OwnHeads,
+  SideBySide,
+  StoreHead,
+  StoreWork
+}
 import io.bucketstate.move.log.{OffsetEntry, QueryFolder, QueryLogs}
 import io.bucketstate.move.place.PlaceRules
 import io.bucketstate.move.read.ColumnNames.unique
@@ -32,7 +39,10 @@ import io.bucketstate.move.upsert.{FrameColumns, RowShape, UpsertRules}
 import io.bucketstate.move.write.{EmptyStores, TargetFamily}
 import io.bucketstate.spark.SparkSettings
 
-/** Finds out what a move would do. It reads logs and metadata; of stores of this project the heads of their files, too. */
+/**
+ * Finds out what a move would do. It reads logs and metadata; of stores of this project the heads of their files, too, and
+ * stores of RocksDB where the query may have left variables in them that it does not declare any more.
+ */
 private[move] final class Planner(
     spark: SparkSession,
     request: MoveRequest,
@@ -59,6 +69,10 @@ private[move] final class Planner(
     val heads =
       if (isOwn(source.provider)) OwnHeads.of(spark, source, conf)
       else Map.empty[OwnHeads.Named, StoreHead]
+    checkUndeclared(
+      if (source.provider == Provider.RocksDb) FormerFamilies.of(spark, source, conf)
+      else heads.map { case (name, head) => name -> head.undeclared }
+    )
     val works =
       source.operators.flatMap(op => op.stores.map(workOf(op, _, condition, shape, heads)))
     val bytes = source.files.groupMapReduce { case (name, _) => operatorOf(name) }(_._2)(_ + _)
@@ -280,6 +294,39 @@ private[move] final class Planner(
           "export to rocksdb."
       )
     }
+  }
+
+  /**
+   * What the newest form of a query does not declare stays in its state all the same, and an older form finds it there.
+   * Whether its keys are those of a map is not known any more, so that it cannot be moved: the source keeps it, where the
+   * state is not rewritten in place.
+   *
+   * @param keys of such families, by their names
+   */
+  private def checkUndeclared(keys: Map[OwnHeads.Named, Map[String, Long]]): Unit = for {
+    operator <- source.operators
+    store <- operator.stores
+    found <- keys.get((store.operator, store.name))
+  } {
+    val (sparks, variables) = found.filter(_._2 > 0).toSeq.sorted.partition(_._1.startsWith("$"))
+    def named(all: Seq[(String, Long)]) =
+      all.map { case (name, count) => s"'$name' ($count keys)" }.mkString(", ")
+    val subject = s"Operator ${operator.id} (${operator.name}) still keeps"
+    def undeclared = s"$subject ${named(variables)}, which the query declares no more"
+    if (variables.nonEmpty && request.inPlace)
+      error(
+        s"$undeclared: it would be lost. Declare it again, so that it moves with the rest, or call deleteIfExists for it in the " +
+          "processor's init, and run the query for a batch; or move into another folder, which leaves it in this one."
+      )
+    else if (variables.nonEmpty)
+      warn(
+        s"$undeclared: it is left behind, and an older form of the query does not find it in the target."
+      )
+    // Nobody can delete what Spark keeps beside a variable that was deleted itself.
+    if (sparks.nonEmpty)
+      warn(
+        s"$subject ${named(sparks)}, timers or times of expiry of what the query declares no more: they are left behind."
+      )
   }
 
   private def checkTarget(): Unit = {

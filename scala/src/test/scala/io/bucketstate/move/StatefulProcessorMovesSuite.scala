@@ -15,6 +15,7 @@ import org.apache.spark.sql.streaming._
 import org.apache.spark.sql.{Dataset, Encoders, SparkSession}
 
 import io.bucketstate.Checkpoints
+import io.bucketstate.error.InvalidException
 import io.bucketstate.move.log.{QueryFolder, QueryLogs}
 import io.bucketstate.move.read.SourceQuery
 import io.bucketstate.move.write.EmptyStores
@@ -133,6 +134,59 @@ class StatefulProcessorMovesSuite extends TidySuite with Queries {
         assert(going.batch("bucketstate").said.nonEmpty)
       }
     }
+
+  for ((provider, kind) <- Seq("rocksdb" -> MoveKind.Import, "bucketstate" -> MoveKind.Rewrite))
+    test(s"a variable that is declared no more is not left behind without a word, from $provider") {
+      withSession() { (spark, folder) =>
+        import spark.implicits._
+        spark.conf.set(
+          "spark.sql.streaming.stateStore.providerClass",
+          CountsToMove.Providers(provider)
+        )
+        val source = folder.resolve("source")
+        val input = memoryStream[String](spark)
+        def batch(form: Profiled, keys: String*): Unit = {
+          val query = input
+            .toDS()
+            .groupByKey(key => key)
+            .transformWithState(form, TimeMode.None(), OutputMode.Update())
+            .writeStream
+            .format("noop")
+            .outputMode("update")
+            .option("checkpointLocation", source.toString)
+            .start()
+          try addAndWait(input, query, keys)
+          finally query.stop()
+          StoreMaintenance.stop()
+        }
+        def planned(target: String): MovePlan = {
+          val all = MoveRequest(kind, source.toString, folder.resolve(target).toString)
+          Checkpoints.plan(spark, all.copy(partitions = Some(3)))
+        }
+        batch(new Profiled(hasProfile = true, deletes = false), "a", "b", "c")
+        assert(planned("both").isPossible)
+        batch(new Profiled(hasProfile = false, deletes = false), "a")
+        val before = CountsToMove.tree(source)
+        val undeclared = "'profile' (3 keys), which the query declares no more"
+        val without = planned("without")
+        assert(without.findings.exists(_.text.contains(s"$undeclared: it is left behind")))
+        assert(without.run().keys == 3)
+        if (provider == "bucketstate") {
+          val request = MoveRequest(kind, source.toString, "", partitions = Some(3), inPlace = true)
+          val refused =
+            intercept[InvalidException](Checkpoints.plan(spark, request).run()).getMessage
+          assert(refused.contains(s"$undeclared: it would be lost"), refused)
+          assert(refused.contains("deleteIfExists"), refused)
+        }
+        assert(CountsToMove.tree(source) == before)
+        // Either it is declared again, and moves with the rest,
+        batch(new Profiled(hasProfile = true, deletes = false), "d")
+        assert(planned("again").run().keys == 2 * 4)
+        // or it is deleted.
+        batch(new Profiled(hasProfile = false, deletes = true), "a")
+        assert(planned("deleted").run().keys == 4)
+      }
+    }
 }
 
 private object StatefulProcessorMovesSuite {
@@ -235,6 +289,31 @@ private object StatefulProcessorMovesSuite {
         // A memory stream counts what was added to it.
         folder.write(s"offsets/$batches", next.copy(behind = Seq(batches.toString)).bytes)
       }
+  }
+
+  /** Counts, and may have a variable beside that. */
+  private final class Profiled(hasProfile: Boolean, deletes: Boolean)
+      extends StatefulProcessor[String, String, String] {
+    @transient private var count: ValueState[Long] = _
+    @transient private var profile: ValueState[String] = _
+
+    override def init(outputMode: OutputMode, timeMode: TimeMode): Unit = {
+      count = getHandle.getValueState("count", Encoders.scalaLong, TTLConfig.NONE)
+      if (hasProfile) {
+        profile = getHandle.getValueState("profile", Encoders.STRING, TTLConfig.NONE)
+      }
+      if (deletes) getHandle.deleteIfExists("profile")
+    }
+
+    override def handleInputRows(
+        key: String,
+        rows: Iterator[String],
+        timers: TimerValues
+    ): Iterator[String] = {
+      count.update(Option(count.get()).getOrElse(0L) + rows.size)
+      if (hasProfile) profile.update(s"of $key")
+      Iterator.single(key)
+    }
   }
 
   /** Says all that it has of a key, in order, with each call. */

@@ -10,20 +10,22 @@ import org.apache.spark.util.SerializableConfiguration
 import io.bucketstate.checkpoint.records.FamilyEncodings
 import io.bucketstate.error.InvalidException
 import io.bucketstate.move.job.JobFailure
-import io.bucketstate.move.read.{OwnRecords, SourceQuery}
+import io.bucketstate.move.read.{OwnRecords, SourceQuery, SourceStore}
 import io.bucketstate.record.{FamilyDescriptor, TimeBuckets}
 
 /**
  * What the files of all partitions of a store say of it together.
  *
- * @param families by their names; without a number that means anything
- * @param keys     of all families, as the files have counted them; None where nobody has
+ * @param families   by their names; without a number that means anything
+ * @param keys       of all families that the query declares, as the files have counted them; None where nobody has
+ * @param undeclared keys of families that the newest form of the query does not declare, by their names
  */
 private[move] final case class StoreHead(
     numBuckets: Int,
     families: Map[String, FamilyDescriptor],
     allTimes: Map[String, TimeBuckets],
-    keys: Option[Long]
+    keys: Option[Long],
+    undeclared: Map[String, Long]
 ) {
   def family(name: String): Option[FamilyDescriptor] = families.get(name)
 
@@ -31,7 +33,10 @@ private[move] final case class StoreHead(
   def times(name: String): Option[TimeBuckets] = allTimes.get(name)
 }
 
-/** Reads the heads of the files of stores of this project: manifests and changelogs, and no records. */
+/**
+ * Reads the heads of the files of stores of this project: manifests and changelogs, and no records but those that nobody has
+ * counted of families that are declared no more.
+ */
 private[move] object OwnHeads {
 
   /** An operator and the name of a store of it. */
@@ -40,7 +45,8 @@ private[move] object OwnHeads {
   private final case class PartHead(
       numBuckets: Int,
       families: Seq[(FamilyDescriptor, Option[TimeBuckets])],
-      keys: Option[Long]
+      keys: Option[Long],
+      undeclared: Map[String, Long]
   )
 
   def of(
@@ -62,7 +68,7 @@ private[move] object OwnHeads {
         val config = OwnRecords.configOf(storeConf)
         val path = new Path(root)
         val records = new OwnRecords(store, path, partition, version, config, hadoop.value.value)
-        try ((store.operator, store.name), headOf(records))
+        try ((store.operator, store.name), headOf(records, store))
         finally records.close()
       }
       .collect()
@@ -72,12 +78,18 @@ private[move] object OwnHeads {
     heads.toSeq.groupMap(_._1)(_._2).map { case (name, parts) => name -> joined(name, parts) }
   }
 
-  private def headOf(records: OwnRecords): PartHead = {
+  private def headOf(records: OwnRecords, store: SourceStore): PartHead = {
     val state = records.state
+    val names = store.numbered.map(_.name).toSet
+    val (declared, others) = state.families.partition(f => names(f.name))
+    val undeclared = others.map { family =>
+      family.name -> state.keyCount(family).getOrElse(state.of(family).size.toLong)
+    }
     PartHead(
       records.numBuckets,
       state.families.map(f => f.descriptor -> state.times(f)),
-      summed(state.families.map(state.keyCount))
+      summed(declared.map(state.keyCount)),
+      undeclared.toMap
     )
   }
 
@@ -99,7 +111,13 @@ private[move] object OwnHeads {
       val known = all.flatMap(_._2)
       Option.when(known.nonEmpty)(family -> known.reduce(merged(_, _)))
     }
-    StoreHead(parts.map(_.numBuckets).max, descriptors, times, summed(parts.map(_.keys)))
+    StoreHead(
+      parts.map(_.numBuckets).max,
+      descriptors,
+      times,
+      summed(parts.map(_.keys)),
+      parts.flatMap(_.undeclared).groupMapReduce(_._1)(_._2)(_ + _)
+    )
   }
 
   /** None where one is not known. */

@@ -6,6 +6,7 @@ import org.apache.hadoop.conf.Configuration
 import org.apache.hadoop.fs.Path
 import org.apache.spark.sql.execution.streaming.state.{
   ReadStateStore,
+  SparkInternals,
   StateStore,
   StateStoreConf,
   StateStoreProvider,
@@ -81,6 +82,24 @@ private[move] object ProviderRows {
       register(state, store)
       state
     }
+
+  /** How many keys a partition in RocksDB has in families that its store is not told of; of those that have some. */
+  def keysIn(
+      families: Seq[String],
+      store: SourceStore,
+      root: Path,
+      partition: Int,
+      version: Long,
+      conf: StateStoreConf,
+      hadoop: Configuration
+  ): Map[String, Long] = {
+    val provider = open(store, root, partition, conf, hadoop)
+    try {
+      val state = provider.getStore(version, store.ids.map(_(partition)))
+      try families.map(f => f -> SparkInternals.rocksDbKeys(state, f)).filter(_._2 > 0).toMap
+      finally state.abort()
+    } finally provider.close()
+  }
 
   /** Tells an opened store of its families. */
   def register(state: StateStore, store: SourceStore): Unit = store.families.foreach { family =>

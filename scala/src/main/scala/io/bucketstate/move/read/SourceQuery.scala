@@ -138,7 +138,7 @@ private[bucketstate] final class SourceQuery(
       val folder = if (store.name == "default") "" else s"/${store.name}"
       s"state/${operator.id}/0$folder/_metadata/schema"
     }
-    val all = schemasIn(file).map { schema =>
+    val all = schemasIn(new Path(folder.path, file)).map { schema =>
       val name = schema.colFamilyName
       val spec = schema.keyStateEncoderSpec.getOrElse {
         if (store.prefixColumns > 0)
@@ -195,14 +195,22 @@ private[bucketstate] final class SourceQuery(
     if (folder.exists(own)) own else s"state/$operator/_stateSchema/default/$name"
   }
 
-  private def schemasIn(file: String): Seq[StateStoreColFamilySchema] = {
-    val path = new Path(folder.path, file)
+  /**
+   * Families that a store had in an older form of the query, and that its newest schema does not name. It may have no keys in
+   * them, or no such families any more.
+   */
+  def formerFamilies(store: SourceStore): Seq[String] = {
+    val named = store.numbered.map(_.name).toSet
+    val all = store.schemaFiles.flatMap(file => schemasIn(new Path(file)).map(_.colFamilyName))
+    all.distinct.filterNot(named)
+  }
+
+  private def schemasIn(path: Path): Seq[StateStoreColFamilySchema] =
     StorageErrors.translate(path.toString, "could not be read") {
       Using.resource(path.getFileSystem(hadoop).open(path))(
         StateSchemaCompatibilityChecker.readSchemaFile(_)
       )
     }
-  }
 }
 
 private[bucketstate] object SourceQuery {

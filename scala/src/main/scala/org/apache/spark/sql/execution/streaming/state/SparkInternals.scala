@@ -82,6 +82,19 @@ object SparkInternals {
   /** The key that Spark gives the metadata of columns that a watermark is of. */
   val WatermarkKey: String = EventTimeWatermark.delayKey
 
+  /**
+   * How many keys an open store of Spark's RocksDB provider has in a column family, of which it need not have been told; 0
+   * where there is no such family.
+   */
+  def rocksDbKeys(state: StateStore, family: String): Long = state match {
+    case store: RocksDBStateStoreProvider#RocksDBStateStore =>
+      val database = store.dbInstance()
+      if (database.checkColFamilyExists(family))
+        database.prefixScan(Array.emptyByteArray, family).size.toLong
+      else 0L
+    case other => throw new IllegalArgumentException(s"$other is no store of RocksDB")
+  }
+
   /** The driver's, if this is its process. */
   def activeContext: Option[SparkContext] = SparkContext.getActive
 
