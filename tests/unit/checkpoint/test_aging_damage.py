@@ -375,6 +375,35 @@ def test_times_of_an_attempt_that_was_replaced_are_not_held_against_the_footer(
     assert "another attempt at the same batch has replaced it" in note.what
 
 
+def test_keys_that_had_expired_in_an_attempt_that_was_replaced_are_there(tmp_path: Path) -> None:
+    """The newest footer counts keys by the times of the attempt that it was built on."""
+    built = Aging(tmp_path, partitions=1)
+    built.batch_at({("a",): (300, (1, 1))}, horizon=0)
+    built.batch_at({}, horizon=350)
+    replaced = times((400, 1), horizon=0)
+    rewrite(built, [(PUT, A, timed_value(ROW, 400))], 1, replaced, commit=uuid.UUID(int=7))
+    checkpoint = Checkpoint(tmp_path)
+    assert rows(checkpoint.scan().to_arrow()) == {(0, ("a",), (1, 1))}
+    for table in (checkpoint.scan().keys_per_bucket(), checkpoint.scan().residency_per_bucket()):
+        assert sum(table["keys"].to_pylist()) == 1
+    report = verified(tmp_path)
+    assert report.ok, report.findings
+    assert [(r.keys, r.failure) for r in report.restarts] == [(1, None)]
+    (note,) = report.findings
+    assert "another attempt at the same batch has replaced it" in note.what
+
+
+def test_a_count_that_is_wrong_for_a_replaced_attempt_without_times_is_damage(
+    tmp_path: Path,
+) -> None:
+    built = Aging(tmp_path, partitions=1)
+    built.batch({("a",): (1, 1)})
+    built.batch({})
+    built.write_changelog(1, 0, [], 0, commit=uuid.UUID(int=7))
+    with pytest.raises(DamagedFileError, match=r"should hold 1 keys .* but its files give 0"):
+        Checkpoint(tmp_path).scan().to_arrow()
+
+
 def test_keys_that_expire_where_the_footer_says_they_do_not(tmp_path: Path) -> None:
     built = Aging(tmp_path, partitions=1)
     built.batch_at({("a",): (300, (1, 1))}, horizon=200)
