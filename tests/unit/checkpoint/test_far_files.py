@@ -14,6 +14,7 @@ from pyarrow import fs
 
 from bucketstate.checkpoint import Checkpoint
 from bucketstate.checkpoint.format.parallel import REQUESTS, Once, in_order
+from bucketstate.checkpoint.format.storage import Folder
 from bucketstate.errors import InvalidArgumentError, MissingFileError, StorageError
 from tests.kit.checkpoints import Built
 from tests.kit.storage.far_files import FarFiles
@@ -164,8 +165,98 @@ def test_a_file_system_of_fsspec(tmp_path: Path) -> None:
         assert rows(by_object.scan().to_arrow()) == built.rows()
         assert by_object.verify().ok
         assert rows(Checkpoint("memory://far/checkpoint").scan().to_arrow()) == built.rows()
+        by_both = Checkpoint("memory://far/checkpoint", memory)
+        assert rows(by_both.scan().to_arrow()) == built.rows()
+        assert by_both.verify().ok
     finally:
         memory.rm("/far", recursive=True)
+
+
+def test_a_relative_path_on_a_file_system_of_fsspec(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fsspec = pytest.importorskip("fsspec")
+    built = grown(tmp_path / "in/it")
+    built.snapshot(4)
+    monkeypatch.chdir(tmp_path)
+    for path in ("in/it", "./in/it", "file://in/it", f"file://{tmp_path}/in/it/"):
+        checkpoint = Checkpoint(path, fsspec.filesystem("file"))
+        assert rows(checkpoint.scan().to_arrow()) == built.rows()
+        assert checkpoint.verify().ok
+
+
+@pytest.mark.parametrize("as_arrow", [False, True])
+def test_listings_that_a_file_system_keeps_are_not_those_of_now(
+    tmp_path: Path, as_arrow: bool
+) -> None:
+    pytest.importorskip("fsspec")
+    from tests.kit.storage.remembering import Remembering
+
+    built = grown(tmp_path)
+    far = Remembering()
+    given = fs.PyFileSystem(fs.FSSpecHandler(far)) if as_arrow else far
+    far.take(tmp_path, "/far/checkpoint")
+    before = Checkpoint("/far/checkpoint", given)
+    assert rows(before.scan().to_arrow()) == built.rows()
+    built.batch({("new",): (9, 9)})
+    built.snapshot(7)
+    far.take(tmp_path, "/far/checkpoint")
+    after = Checkpoint("/far/checkpoint", given)
+    assert (before.restart_version, after.restart_version) == (6, 7)
+    assert rows(after.scan().to_arrow()) == built.rows()
+    assert after.plan().base is not None
+
+
+def test_listings_are_given_up_for_each_request_and_for_no_read(tmp_path: Path) -> None:
+    pytest.importorskip("fsspec")
+    from tests.kit.storage.remembering import Remembering
+
+    grown(tmp_path)
+    far = Remembering()
+    far.take(tmp_path, "/far/checkpoint")
+    folder = Folder.at("/far/checkpoint/state/0/0", far)
+    assert "6.changelog" in {file.name for file in folder.all_files()}
+    assert far.forgotten == 1
+    assert folder.stamps(["6.changelog", "7.changelog"])[1] is None
+    assert far.forgotten == 2
+    with folder.opened("6.changelog") as file:
+        assert far.forgotten == 3
+        assert file.read_at(8, 0) == b"BKTSTLOG"
+        assert file.read_at(8, file.size - 8) == b"BKTSTEND"
+    assert far.forgotten == 3
+
+
+def test_a_listing_of_fsspec_that_fails_is_no_empty_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fsspec = pytest.importorskip("fsspec")
+    grown(tmp_path)
+    local = fsspec.filesystem("file")
+    checkpoint = Checkpoint(str(tmp_path), local)
+
+    def refused(*_: object, **__: object) -> None:
+        raise PermissionError(13, "Permission denied")
+
+    with monkeypatch.context() as context:
+        context.setattr(local, "ls", refused)
+        with pytest.raises(StorageError, match="Permission denied"):
+            checkpoint.plan()
+    assert checkpoint.plan().changelogs
+    # Nor is a file missing that cannot be asked for.
+    monkeypatch.setattr(local, "info", refused)
+    with pytest.raises(StorageError, match="Permission denied"):
+        Folder.at(str(tmp_path), local).read("metadata")
+
+
+def test_a_file_system_that_lists_other_names_than_it_is_asked_for(tmp_path: Path) -> None:
+    class Elsewhere(FarFiles):
+        def get_file_info_selector(self, selector: fs.FileSelector) -> list[fs.FileInfo]:
+            found = super().get_file_info_selector(selector)
+            return [fs.FileInfo(f"/elsewhere{i.path}", i.type, size=i.size) for i in found]
+
+    grown(tmp_path)
+    with pytest.raises(StorageError, match=r"lists /elsewhere.* in it, which does not begin with"):
+        Checkpoint(str(tmp_path), Elsewhere().arrow()).plan()
 
 
 def test_what_is_no_file_system() -> None:

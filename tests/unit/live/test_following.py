@@ -105,6 +105,21 @@ def test_the_newest_is_looked_for_when_it_may_be_old(tmp_path: Path) -> None:
     follower.close()
 
 
+def test_a_file_system_that_keeps_its_listings_is_followed(tmp_path: Path) -> None:
+    pytest.importorskip("fsspec")
+    from tests.kit.storage.remembering import Remembering
+
+    built = hashed(tmp_path)
+    far = Remembering()
+    far.take(tmp_path, "/far")
+    with Live("/far", far, max_age=0) as live:
+        agrees(live, built)
+        for seed in range(20, 23):
+            built.batch(changed(built, seed))
+            far.take(tmp_path, "/far")
+            agrees(live, built)
+
+
 def test_before_the_first_batch_is_committed_nothing_is_there(tmp_path: Path) -> None:
     built = Hashed(tmp_path)
     built.batch({("a",): (1, 1)}, commit=False)

@@ -8,6 +8,7 @@ from typing import Any
 
 from pyarrow import ArrowException, fs
 
+from bucketstate.checkpoint.format.fsspec_files import FsspecFiles
 from bucketstate.errors import InvalidArgumentError, StorageError
 from bucketstate.optional import needed
 from bucketstate.waiting import REQUESTS
@@ -68,14 +69,15 @@ def opened(
 
     Paths are as Spark takes them: local, or URIs. `s3a:` is `s3:`. URIs that pyarrow has no file
     system for are given to fsspec. With `filesystem`, pyarrow's or fsspec's, the path is one of its
-    own.
+    own; fsspec's take URIs as well.
 
     Raises InvalidArgumentError for what is no path or no file system, StorageError, and
     MissingLibraryError where fsspec is needed and not installed.
     """
     text = _text(path)
     if filesystem is not None:
-        return _as_arrow(filesystem), text, ""
+        found = _as_arrow(filesystem)
+        return found, _as_listed(found, text), ""
     if local := re.fullmatch(r"file:(?://)?(/.*)", text):
         text = local[1]
     scheme = _SCHEME.match(text)
@@ -129,14 +131,27 @@ def split_uri(uri: str) -> tuple[str, str, str]:
 
 
 def _as_arrow(filesystem: Any) -> fs.FileSystem:
+    if type(getattr(filesystem, "handler", None)) is fs.FSSpecHandler:
+        # One of fsspec that was made one of pyarrow by whoever passes it.
+        filesystem = filesystem.handler.fs
     if isinstance(filesystem, fs.FileSystem):
         return filesystem
     # Not imported for this: whoever passes one has imported fsspec.
-    if any(kind.__module__.split(".")[0] == "fsspec" for kind in type(filesystem).__mro__):
-        return fs.PyFileSystem(fs.FSSpecHandler(filesystem))
+    kinds = [(kind.__module__, kind.__name__) for kind in type(filesystem).__mro__]
+    if ("fsspec.spec", "AbstractFileSystem") in kinds:
+        return fs.PyFileSystem(FsspecFiles(filesystem))
     raise InvalidArgumentError(
         f"filesystem is a {type(filesystem).__name__}: give one of pyarrow.fs or of fsspec."
     )
+
+
+def _as_listed(filesystem: fs.FileSystem, path: str) -> str:
+    """The path as the file system itself lists it.
+
+    Those of fsspec take others for it, too, such as URIs and relative ones.
+    """
+    handler = getattr(filesystem, "handler", None)
+    return str(handler.fs._strip_protocol(path)) if isinstance(handler, FsspecFiles) else path
 
 
 def _text(path: object) -> str:

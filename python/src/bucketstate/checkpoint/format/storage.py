@@ -152,8 +152,7 @@ class Folder:
     def all_files(self) -> list[Listed]:
         """Its files and those of its folders, by their name relative to it: one request to S3."""
         found = self._entries(fs.FileType.File, recursive=True)
-        own = self._path.strip("/")
-        return [Listed(i.path.strip("/").removeprefix(own).lstrip("/"), i.size) for i in found]
+        return [Listed(self._name_of(info), info.size) for info in found]
 
     def folders(self) -> list[str]:
         """Names of the folders in it; none if there is no such folder."""
@@ -182,6 +181,17 @@ class Folder:
                 f"{self.location} has a file whose name is not UTF-8, which nothing here can ask "
                 "for: give it another name, or another folder."
             ) from error
+
+    def _name_of(self, info: fs.FileInfo) -> str:
+        """A file's name relative to the folder; no name of another form may pass for one."""
+        own, path = self._path.strip("/"), info.path.strip("/")
+        if own and not f"{path}/".startswith(f"{own}/"):
+            raise StorageError(
+                f"{self.location} cannot be read: the file system lists {info.path} in it, which "
+                f"does not begin with {self._path}. Give the path in the form in which the file "
+                "system lists it."
+            )
+        return str(path.removeprefix(own).lstrip("/"))
 
     def _inside(self, name: str) -> str:
         return f"{self._path}/{name}" if name else self._path

@@ -1,0 +1,67 @@
+"""File systems of fsspec as pyarrow's, with answers that are of now, or errors."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pyarrow as pa
+from pyarrow import fs
+
+
+class FsspecFiles(fs.FSSpecHandler):  # type: ignore[misc]
+    """What a file system of fsspec says when it is asked, not what it has said before.
+
+    Those of object stores keep what they have listed for as long as they live, and fsspec has one
+    object for all who give the same URI: without being told to forget, it never shows what a query
+    has written since. And what fails is an error: pyarrow's own handler takes a listing that fails
+    for an empty folder, and a file that nobody could ask for is not there to it.
+    """
+
+    def get_file_info(self, paths: list[str]) -> list[fs.FileInfo]:
+        self.fs.invalidate_cache()
+        return list(super().get_file_info(paths))
+
+    def get_file_info_selector(self, selector: fs.FileSelector) -> list[fs.FileInfo]:
+        self.fs.invalidate_cache()
+        found: list[fs.FileInfo] = []
+        folders = [selector.base_dir]
+        while folders:
+            folder = folders.pop()
+            try:
+                inside = self._listed(folder)
+            except FileNotFoundError:
+                # One within it may have been deleted since it was listed.
+                if folder == selector.base_dir and not selector.allow_not_found:
+                    raise
+                continue
+            found += inside
+            if selector.recursive:
+                folders += [i.path for i in inside if i.type == fs.FileType.Directory]
+        return found
+
+    def open_input_file(self, path: str) -> pa.PythonFile:
+        self._require(path)
+        return pa.PythonFile(self.fs.open(path, mode="rb"), mode="r")
+
+    open_input_stream = open_input_file
+
+    def delete_file(self, path: str) -> None:
+        self._require(path)
+        self.fs.rm(path)
+
+    def delete_dir(self, path: str) -> None:
+        self.fs.invalidate_cache()
+        super().delete_dir(path)
+
+    def _listed(self, folder: str) -> list[fs.FileInfo]:
+        """What is in a folder. Some list the folder itself, too, and a file as what is in it."""
+        infos: list[dict[str, Any]] = self.fs.ls(folder, detail=True)
+        own = folder.strip("/")
+        inside = [info for info in infos if info["name"].strip("/") != own]
+        return [self._create_file_info(info["name"].rstrip("/"), info) for info in inside]
+
+    def _require(self, path: str) -> None:
+        """The file is there, or what the file system says is raised."""
+        self.fs.invalidate_cache()
+        if self.fs.info(path)["type"] == "directory":
+            raise IsADirectoryError(f"{path} is a folder")
