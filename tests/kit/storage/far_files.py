@@ -20,13 +20,14 @@ class FarFiles(fs.FileSystemHandler):  # type: ignore[misc]
     """What is asked for, by kind (`info`, `list`, `open`, `read`), and how much of it at once.
 
     `during` is called with the kind and the path while a request is under way. A read gives no more
-    bytes than `cut_at`.
+    bytes than `cut_at`; `largest_read` is how many were asked for at once.
     """
 
     def __init__(self, during: Callable[[str, str], None] = lambda _kind, _path: None) -> None:
         self.requests: Counter[str] = Counter()
         self.most_at_once = 0
         self.cut_at: int | None = None
+        self.largest_read = 0
         self._during = during
         self._under_way = 0
         self._lock = threading.Lock()
@@ -85,6 +86,7 @@ class _FarFile(io.RawIOBase):
 
     def read(self, size: int = -1) -> bytes:
         with self._files.request("read", self._path):
+            self._files.largest_read = max(self._files.largest_read, size)
             cut = self._files.cut_at
             return self._file.read(size if cut is None else min(size, cut))
 

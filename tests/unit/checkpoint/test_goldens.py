@@ -9,6 +9,7 @@ import pytest
 from bucketstate.checkpoint.format.changelog import read_changelog
 from bucketstate.checkpoint.format.manifest_json import read_manifest
 from bucketstate.checkpoint.format.names import ChangelogName, ManifestName, parse
+from bucketstate.checkpoint.format.records import Records
 from bucketstate.checkpoint.format.runs import run_key
 from bucketstate.checkpoint.format.sst.reader import SstReader
 from bucketstate.checkpoint.format.storage import Folder
@@ -42,7 +43,7 @@ def test_the_changelog() -> None:
     changelog = read_changelog(Folder.at(GOLDEN), name)
     found = []
     for family in changelog.families:
-        records = read_changes(changelog, family)
+        records = Records.concat(list(read_changes(changelog, family)))
         for key, value, put, merge in zip(
             records.keys.to_list(),
             records.values.to_list(),

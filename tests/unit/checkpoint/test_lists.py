@@ -74,7 +74,7 @@ def test_a_changelog_says_what_is_appended(tmp_path: Path, codec: str) -> None:
     name = parse("3.changelog")
     assert isinstance(name, ChangelogName)
     index = read_changelog(Folder.at(tmp_path), name)
-    found = read_changes(index, index.families[0])
+    (found,) = read_changes(index, index.families[0])
     assert found.keys.to_list() == [b"a", b"b", b"c"]
     assert found.values.to_list() == [b"1", b"2", b""]
     assert found.puts.tolist() == [True, True, False]

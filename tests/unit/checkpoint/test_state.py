@@ -12,6 +12,7 @@ import pytest
 from bucketstate.checkpoint import Checkpoint
 from bucketstate.checkpoint.format.changelog import read_changelog
 from bucketstate.checkpoint.format.names import Attempt, ChangelogName
+from bucketstate.checkpoint.format.records import Records
 from bucketstate.checkpoint.format.storage import Folder
 from bucketstate.checkpoint.store.state import read_changes
 from bucketstate.errors import (
@@ -172,7 +173,7 @@ def rewrite(built: Built, version: int, keys: int | None = SAME, **header: Any) 
     """Another attempt's file of partition 0, with the same changes, and perhaps another count."""
     path = built.folder(0) / f"{version}.changelog"
     index = read_changelog(Folder.at(built.folder(0)), ChangelogName(Attempt(version)))
-    changes = read_changes(index, index.families[0])
+    changes = Records.concat(list(read_changes(index, index.families[0])))
     records = zip(
         [PUT if put else REMOVE for put in changes.puts.tolist()],
         changes.keys.to_list(),

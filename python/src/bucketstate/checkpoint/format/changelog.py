@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from bucketstate.checkpoint.format.binary import Reader
@@ -17,6 +17,8 @@ from bucketstate.checkpoint.format.storage import Folder
 FORMAT = 2
 _MAGIC, _END = b"BKTSTLOG", b"BKTSTEND"
 _START, _MAX_HEADER, _TRAILER, _TAIL = 12, 512, 32, 16 * 1024
+_PIECE = 8 * 1024 * 1024
+"""Bytes that are had with one request at most, unless a single block has more."""
 
 
 @dataclass(frozen=True)
@@ -60,18 +62,17 @@ class Changelog:
         return self.folder.path_of(str(self.name))
 
     def read(self, blocks: Iterable[Block]) -> Iterator[tuple[Block, bytes]]:
-        """Each block with its raw bytes."""
+        """Each block with its raw bytes; the file stays open until the last of them was taken."""
         wanted = list(blocks)
         if not wanted:
             return
-        # Neighbours come with one call: file calls are what costs on an object store.
-        start = min(b.offset for b in wanted)
-        end = max(b.offset + b.stored_length for b in wanted)
         with self.folder.opened(str(self.name)) as file:
-            data = file.read_at(end - start, start)
-        for block in wanted:
-            at = block.offset - start
-            yield block, self._inflated(block, data[at : at + block.stored_length])
+            for piece in _pieces(wanted):
+                start = piece[0].offset
+                data = file.read_at(piece[-1].offset + piece[-1].stored_length - start, start)
+                for block in piece:
+                    at = block.offset - start
+                    yield block, self._inflated(block, data[at : at + block.stored_length])
 
     def _inflated(self, block: Block, stored: bytes) -> bytes:
         where = f"the block at byte {block.offset}"
@@ -84,6 +85,24 @@ class Changelog:
             return decompress(block.codec, stored, block.raw_length)
         except (OSError, ValueError, IndexError) as error:
             raise damaged(self.path, f"{where} cannot be decompressed ({error})") from error
+
+
+def _pieces(blocks: Sequence[Block]) -> Iterator[list[Block]]:
+    """Blocks that are had together: file calls are what costs on an object store.
+
+    What lies between two of them comes along.
+    """
+    piece: list[Block] = []
+    for block in blocks:
+        if piece and not (
+            piece[-1].offset <= block.offset
+            and block.offset + block.stored_length - piece[0].offset <= _PIECE
+        ):
+            yield piece
+            piece = []
+        piece.append(block)
+    if piece:
+        yield piece
 
 
 def read_header(folder: Folder, name: ChangelogName) -> Header:

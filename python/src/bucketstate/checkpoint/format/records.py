@@ -89,14 +89,15 @@ def parse(blocks: Sequence[tuple[bytes, int]]) -> Records:
 
     ValueError or IndexError for bytes that are no such records.
     """
-    starts: list[int] = []
+    starts = [np.empty(0, np.int64)]
     base = 0
     for raw, count in blocks:
-        starts += [base + at for at in _starts(raw, count)] if base else _starts(raw, count)
+        # Of one block at a time: a number of Python's takes five times as much.
+        starts.append(np.array(_starts(raw, count), np.int64) + base)
         base += len(raw)
     # Behind the last record, so that each one's end is where the next one starts.
     buffer = buffer_of(raw for raw, _ in blocks)
-    return _parsed(buffer, np.array(starts, np.int64), base)
+    return _parsed(buffer, np.concatenate(starts), base)
 
 
 def _starts(raw: bytes, count: int) -> list[int]:

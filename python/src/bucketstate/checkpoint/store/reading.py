@@ -160,7 +160,7 @@ class Reading:
                     continue
                 decoder = RecordDecoder(family, self.schema, changelog.path)
                 batch = changelog.header.version - 1
-                for records in chunked([read_changes(changelog, family)]):
+                for records in chunked(read_changes(changelog, family)):
                     keys, values = decoder.keys(records.keys), decoder.optional_values(records)
                     decoded = Decoded(keys, values)
                     kinds = _kinds(records, self.shape.repeats(decoded))

@@ -26,6 +26,9 @@ MEMORY = 256 * 1024 * 1024
 _CHANGELOGS = 8
 """How many changelogs are read at a time."""
 
+_TOGETHER = 8 * 1024 * 1024
+"""Raw bytes of a changelog that are parsed at a time, about, where it is read alone."""
+
 _INFLATED = 3
 """How many times its length a run's file is guessed to take when it is inflated."""
 
@@ -73,10 +76,22 @@ def read_span(plan: Plan, family: Family, runs: Runs, first: int, last: int) -> 
     return Records.concat(list(_span(plan, family, runs, first, last)))
 
 
-def read_changes(changelog: Changelog, family: Family) -> Records:
-    """What one changelog holds of one of its families."""
-    blocks = [b for b in changelog.blocks if b.family == family.id]
-    return _parsed(changelog, family, list(changelog.read(blocks)))
+def read_changes(changelog: Changelog, family: Family) -> Iterator[Records]:
+    """What one changelog holds of one of its families, some blocks at a time.
+
+    Each part can be decoded by itself: a changelog has each key of a family once.
+    """
+    part: list[tuple[Block, bytes]] = []
+    size = 0
+    for block, raw in changelog.read(b for b in changelog.blocks if b.family == family.id):
+        part.append((block, raw))
+        size += len(raw)
+        if size >= _TOGETHER:
+            records = _parsed(changelog, family, part)
+            part, size = [], 0
+            yield records
+    if part:
+        yield _parsed(changelog, family, part)
 
 
 def spans(plans: Sequence[tuple[Plan, Family]], memory: int) -> list[tuple[int, int]]:
