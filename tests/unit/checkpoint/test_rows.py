@@ -131,7 +131,7 @@ def test_rows_with_bytes_changed_are_refused_or_read(data: st.DataObject) -> Non
         for changed in encoded[:1]:
             change(changed, 0, len(changed), chance)
         # Nothing else, and Arrow does not end the process.
-        with contextlib.suppress(IndexError, ValueError):
+        with contextlib.suppress(IndexError, ValueError, CheckpointError):
             assert len(row_decoder(schema)(slices([bytes(row) for row in encoded]))) == len(found)
 
 
@@ -222,9 +222,9 @@ def test_a_word_of_what_is_null_may_point_anywhere() -> None:
 
 
 @pytest.mark.parametrize("micros", [-(2**63), 2**63 - 1, 2**63 // 1000 + 1, -(2**63) // 1000])
-def test_an_interval_of_more_nanoseconds_than_arrow_has(micros: int) -> None:
+def test_an_interval_of_more_nanoseconds_than_arrow_has_is_no_damage(micros: int) -> None:
     schema = T.StructType([T.StructField("i", T.CalendarIntervalType())])
-    with pytest.raises(ValueError, match="too long for Arrow"):
+    with pytest.raises(CheckpointError, match=r"more nanoseconds than Arrow.*statestore"):
         row_decoder(schema)(Slices.joined([compact_row(schema, ((1, 2, micros),))]))
 
 

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
 import pytest
 
 from bucketstate.checkpoint import Checkpoint
+from bucketstate.checkpoint.verify.variables import Indexes
 from tests.kit.rows import compact_row
 from tests.kit.variables import (
     EXPIRING,
@@ -68,6 +70,20 @@ def test_keys_of_any_value_are_told_apart(tmp_path: Path) -> None:
     names = ["", "\0", "\x1f", "\x1fa", "a\x1f", "é", "a" * 300]
     made.batch(made.families(State(last={n: (i, i) for i, n in enumerate(names)})))
     assert Checkpoint(tmp_path).verify().findings == ()
+
+
+def test_a_family_that_was_not_read_whole_contradicts_none(tmp_path: Path) -> None:
+    grown(tmp_path)
+    indexes = Indexes(Checkpoint(tmp_path).operator_at(0).transform)
+    keys = pa.array([{"key": "a"}])
+    indexes.add("last", keys, pa.array([{"value": {"v": 1}, "ttlExpirationMs": HOUR}]))
+    (told,) = indexes.contradictions()
+    assert "'last' and '$ttl_last' do not agree" in told
+    indexes.leave_out("$ttl_last")
+    assert list(indexes.contradictions()) == []
+    # The others are compared as before.
+    indexes.add("every", keys, pa.array([[{"v": 1}]]))
+    assert "'every'" in "".join(indexes.contradictions())
 
 
 def gone(family: str, key: bytes) -> Callable[[Families, Variables], None]:

@@ -12,8 +12,7 @@ from bucketstate.checkpoint.format.records import varints
 from bucketstate.checkpoint.format.slices import Slices
 from bucketstate.checkpoint.spark import types as T  # noqa: N812
 from bucketstate.checkpoint.spark.keys import Decoder, row_decoder
-from bucketstate.checkpoint.spark.values import arrow_type
-from bucketstate.errors import CheckpointError
+from bucketstate.checkpoint.spark.values import arrow_type, left_to_spark
 
 EVOLVING = "evolving-row/1"
 EVOLVING_LISTS = "evolving-rows/1"
@@ -75,9 +74,8 @@ def resolved(values: pa.Array, before: T.DataType, after: T.DataType) -> pa.Arra
     if values.type == kind:
         return values
     if pa.types.is_decimal(values.type) or pa.types.is_nested(values.type):
-        raise CheckpointError(
-            f"A value was written as {before.simpleString()} and is {after.simpleString()} since, "
-            "which cannot be read without Spark: use spark.read.format('statestore')."
+        raise left_to_spark(
+            f"A value was written as {before.simpleString()} and is {after.simpleString()} since"
         )
     # As Java does it: a long of many digits loses some as a double.
     return pc.cast(values, kind, safe=False)

@@ -57,10 +57,7 @@ def arrow_type(kind: T.DataType) -> pa.DataType:
     if isinstance(kind, T.UserDefinedType):
         return arrow_type(kind.sqlType())
     if type(kind) not in _ARROW:
-        raise CheckpointError(
-            f"The state has a field of type {kind.simpleString()}, which cannot be read without "
-            "Spark: use spark.read.format('statestore')."
-        )
+        raise left_to_spark(f"The state has a field of type {kind.simpleString()}")
     return _ARROW[type(kind)](kind)
 
 
@@ -249,7 +246,7 @@ def _calendar(values: Slices) -> pa.Array:
     most = np.iinfo(np.int64).max // 1000
     # Not by abs, which leaves the least number negative.
     if (micros > most).any() or (micros < -most).any():
-        raise ValueError("an interval is too long for Arrow's nanoseconds")
+        raise left_to_spark("The state has an interval of more nanoseconds than Arrow can hold")
     months = gather(values.buffer, values.starts, "<i4")
     days = gather(values.buffer, values.starts + 4, "<i4")
     return _intervals(months, days, micros * 1000, np.ones(len(values), np.bool_))
@@ -289,6 +286,13 @@ def _offsets(counts: Positions) -> pa.Buffer:
     if offsets[-1] > _MOST:
         raise _too_much("arrays or maps", f"have more than {_MOST} elements")
     return pa.py_buffer(offsets.astype(np.int32).tobytes())
+
+
+def left_to_spark(problem: str) -> CheckpointError:
+    """An error of its own: what is read is sound, but nothing that this reader can show."""
+    return CheckpointError(
+        f"{problem}, which cannot be read without Spark: use spark.read.format('statestore')."
+    )
 
 
 def _too_much(what: str, problem: str) -> CheckpointError:

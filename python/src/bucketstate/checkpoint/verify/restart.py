@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import contextmanager
 
 import numpy as np
 
@@ -76,15 +77,29 @@ class RestartState:
                     )
                 yield keys
                 continue
-            decoder = RecordDecoder(family, schema, self._store.folder.location)
+            decoder: RecordDecoder | None = None
+            unshown: list[CheckpointError] = []
+            with _counted_at_least(unshown):
+                decoder = RecordDecoder(family, schema, self._store.folder.location)
             by_start: Counter[int] = Counter()
             for part in chunked(self._records(plan, family)):
-                indexes.add(family.name, decoder.keys(part.keys), decoder.values(part.values))
+                if decoder is not None:
+                    with _counted_at_least(unshown):
+                        keys_of = decoder.keys(part.keys)
+                        indexes.add(family.name, keys_of, decoder.values(part.values))
                 if family.times is not None:
                     starts = np.unique(family.times.starts(part.values), return_counts=True)
                     by_start.update(dict(np.column_stack(starts).tolist()))
                 yield len(part)
             _time_buckets(plan, family, by_start, found)
+            if unshown:
+                indexes.leave_out(family.name)
+                found.add(
+                    "note",
+                    plan.described_by,
+                    f"{plan.described_by}: keys of the column family '{family.name}' were "
+                    f"counted, but not all of them looked at. {unshown[0]}",
+                )
         # What was read may be of two attempts at a batch, each sound by itself.
         if not plan.replaced:
             for what in indexes.contradictions():
@@ -109,6 +124,18 @@ class RestartState:
                 raise
             self._schema_is_gone = True
             return None
+
+
+@contextmanager
+def _counted_at_least(unshown: list[CheckpointError]) -> Iterator[None]:
+    """What this reader cannot show is sound: it is put down, and what is damaged is raised."""
+    try:
+        yield
+    except CheckpointError as error:
+        # Whatever is wrong with a file is an error of a class below this one.
+        if type(error) is not CheckpointError:
+            raise
+        unshown.append(error)
 
 
 def _time_buckets(plan: Plan, family: Family, by_start: Counter[int], found: Findings) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from itertools import compress
 
 import numpy as np
 import pyarrow as pa
@@ -120,6 +121,12 @@ class Indexes:
                 first.add(pair.of_first(keys, values))
             if family == pair.second:
                 second.add(pair.of_second(keys, values))
+
+    def leave_out(self, family: str) -> None:
+        """Compares nothing with a family that was not read whole."""
+        compared = [family not in (pair.first, pair.second) for pair in self._pairs]
+        self._pairs = list(compress(self._pairs, compared))
+        self._tallies = list(compress(self._tallies, compared))
 
     def contradictions(self) -> Iterator[str]:
         for pair, (first, second) in zip(self._pairs, self._tallies, strict=True):
