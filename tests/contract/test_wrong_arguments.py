@@ -10,11 +10,13 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from decimal import Decimal
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
+from pyspark.sql import types as T  # noqa: N812
 
 from bucketstate import (
     Conf,
@@ -28,7 +30,7 @@ from bucketstate import (
 )
 from bucketstate.checkpoint import Checkpoint
 from bucketstate.doctor import of_progress, read_progress
-from bucketstate.errors import BucketstateError
+from bucketstate.errors import BucketstateError, InvalidArgumentError
 from bucketstate.live import Live
 from bucketstate.progress import Recorder
 from bucketstate.report import write_report
@@ -36,6 +38,7 @@ from bucketstate.settings import Settings
 from bucketstate.sizing import Workload, reckon
 from bucketstate.stateful import ListState, MapState, State, ValueState
 from bucketstate.testing import Harness, compare, rows_of
+from tests.kit.checkpoints import Built
 from tests.unit.checkpoint.test_state import grown
 
 DAY = timedelta(days=1)
@@ -113,6 +116,44 @@ def test_a_live_checkpoint(checkpoint: Checkpoint) -> None:
         assert [line for call in calls for line in tried(call)] == []
     assert tried(Live) == []
     assert tried(partial(Live, checkpoint.location)) == []
+
+
+KEYS: list[T.DataType] = [
+    *[T.StringType(), T.BinaryType(), T.FloatType(), T.DoubleType(), T.LongType(), T.DateType()],
+    *[T.TimestampType(), T.DecimalType(5, 2), T.ArrayType(T.FloatType()), T.BooleanType()],
+    T.StructType().add("a", T.FloatType()),
+]
+
+
+@pytest.mark.parametrize("kind", KEYS, ids=lambda kind: kind.typeName())
+def test_keys_of_every_type(tmp_path: Path, kind: T.DataType) -> None:
+    built = Built(tmp_path, partitions=1, key=T.StructType().add("k", kind))
+    built.batch({})
+    checkpoint = Checkpoint(tmp_path)
+    far = [1e39, -1e39, 10**12, 10**400, [1e39], (1e39,), Decimal("1e999"), Decimal("NaN")]
+    raw = []
+    with Live(checkpoint) as live:
+        for wrong in [*WRONG[1:], *far, {"k": 1e39}, {"a": 1e39}, [[]], [{}], memoryview(b"x")]:
+            raw += raised(partial(checkpoint.scan().get, wrong))
+            raw += raised(partial(_rows_of, partial(checkpoint.scan, key=wrong)))
+            raw += raised(partial(live.get, wrong))
+    assert raw == []
+
+
+def test_columns_and_filters_of_what_is_no_name(checkpoint: Checkpoint) -> None:
+    names: list[Any] = [["a"], {}, {"a"}, bytearray(b"a"), 1, None, ("value", "count")]
+    for name in names:
+        for kind in ("state", "changes", "diff"):
+            for scan in (
+                checkpoint.scan(kind, columns=[name]),
+                checkpoint.scan(kind, filters=[(name, "=", 1)]),
+            ):
+                with pytest.raises(InvalidArgumentError, match=r"is not there\. There are: "):
+                    scan.to_arrow()
+    ways: list[Any] = [["="], {}, None, 1]
+    for how in ways:
+        with pytest.raises(InvalidArgumentError, match="give tuples of a column, one of"):
+            checkpoint.scan(filters=[("key.key", how, 1)]).to_arrow()
 
 
 def test_what_reads_progress(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -48,6 +48,12 @@ def test_keys_with_a_time(encoding: str, values: tuple[Any, ...]) -> None:
     assert decoded(encoding, THREE, found.start) == values
 
 
+@pytest.mark.parametrize("encoding", ["spark-timestamp-prefix", "spark-timestamp-postfix"])
+def test_a_key_whose_time_is_null_is_none(encoding: str) -> None:
+    with pytest.raises(InvalidArgumentError, match=r"key\.c is None, which no such key has"):
+        bytes_of_key(encoding, THREE, (1, "a", None), 64)
+
+
 @pytest.mark.parametrize("ordinals", ["0", "2,0"])
 @given(values=st.tuples(FLOATS, TEXTS, FEW))
 def test_keys_in_order(ordinals: str, values: tuple[Any, ...]) -> None:

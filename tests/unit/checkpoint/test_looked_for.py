@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal
 from typing import Any
@@ -27,6 +28,12 @@ PAIR = T.StructType((T.StructField("a", T.IntegerType()), T.StructField("b", T.S
         (T.DayTimeIntervalType("interval day to second"), 1.5, 1_500_000),
         (T.DayTimeIntervalType("interval day to second"), timedelta(days=1), 86_400_000_000),
         (T.BinaryType(), "0aff", b"\n\xff"),
+        (T.BinaryType(), b"\0", b"\0"),
+        (T.BinaryType(), bytearray(b"ab"), b"ab"),
+        pytest.param(T.BinaryType(), memoryview(b"ab"), b"ab", id="a view of bytes"),
+        (T.FloatType(), 3, 3.0),
+        (T.FloatType(), "-Infinity", -math.inf),
+        (T.DoubleType(), 1e39, 1e39),
         (T.DoubleType(), "NaN", pytest.approx(float("nan"), nan_ok=True)),
         (TAGGED, "x", b"x"),
     ],
@@ -65,7 +72,18 @@ def test_times_of_a_day() -> None:
         (T.DateType(), 3, r"is no date \(a int\)"),
         (T.TimestampType(), date(2024, 1, 1), r"is no timestamp \(a date\)"),
         (T.BooleanType(), 1, r"is no boolean \(a int\)"),
+        (T.IntegerType(), Decimal("1e999999999"), "not within 32 bits"),
+        (T.IntegerType(), Decimal("NaN"), "is no int"),
         (T.BinaryType(), "xy", "is no binary"),
+        (T.BinaryType(), 5, r"key=5 is no binary \(a int\)"),
+        (T.BinaryType(), 10**12, r"is no binary \(a int\)"),
+        (T.BinaryType(), True, r"is no binary \(a bool\)"),
+        (T.BinaryType(), [1, 2], r"is no binary \(a list\)"),
+        (T.FloatType(), 1e39, r"key=1e\+39 is no float \(float too large"),
+        (T.FloatType(), Decimal("-1e40"), "is no float"),
+        (T.ArrayType(T.FloatType()), [1, 1e39], r"key\[1\]=1e\+39 is no float"),
+        (T.DoubleType(), 10**400, "is no double"),
+        (T.DoubleType(), b"1.5", r"is no double \(a bytes\)"),
         (TAGGED, 1, "a int"),
     ],
     ids=str,

@@ -59,7 +59,8 @@ def checked(filters: Sequence[Filter] | None, schema: pa.Schema) -> list[Filter]
     """The filters; InvalidArgumentError for what is none, or of no column."""
     found = []
     for given in filters or ():
-        if not isinstance(given, tuple) or len(given) != 3 or given[1] not in OPERATORS:
+        is_one = isinstance(given, tuple) and len(given) == 3 and isinstance(given[1], str)
+        if not is_one or given[1] not in OPERATORS:
             raise InvalidArgumentError(
                 f"filters has {given!r}: give tuples of a column, one of "
                 f"{', '.join(OPERATORS)}, and a value."
@@ -71,10 +72,10 @@ def checked(filters: Sequence[Filter] | None, schema: pa.Schema) -> list[Filter]
     return found
 
 
-def path_of(name: str, schema: pa.Schema, argument: str) -> tuple[str, ...]:
+def path_of(name: Any, schema: pa.Schema, argument: str) -> tuple[str, ...]:
     """Where a column lies; InvalidArgumentError, with what there is, for one that is not there."""
     known = _paths(schema)
-    if name not in known:
+    if not isinstance(name, str) or name not in known:
         raise InvalidArgumentError(
             f"{argument} has the column {name!r}, which is not there. There are: "
             f"{', '.join(known)}."

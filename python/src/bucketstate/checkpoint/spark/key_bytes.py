@@ -122,6 +122,11 @@ def _encoded(encoding: str, fields: list[T.StructField], values: tuple[Any, ...]
         return struct.pack("<i", len(first)) + first + rest
     if encoding in (TIMESTAMP_POSTFIX, _TIMESTAMP_PREFIX):
         row = _part(kinds[:-1], values[: count - 1])
+        if len(values) == count and values[-1] is None:
+            raise InvalidArgumentError(
+                f"key.{fields[-1].name} is None, which no such key has: give a value of the type "
+                f"{kinds[-1].simpleString()}."
+            )
         stamp = struct.pack(">Q", values[-1] + (1 << 63)) if len(values) == count else b""
         return row + stamp if encoding == TIMESTAMP_POSTFIX else stamp + row
     if found := re.fullmatch(_RANGE_SCAN, encoding):

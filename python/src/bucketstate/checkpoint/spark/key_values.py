@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import json
 import re
+import struct
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal, InvalidOperation, localcontext
@@ -177,12 +178,19 @@ def _stored(kind: T.DataType, value: Any, where: str) -> Any:
             return value
         case T.StringType() if isinstance(value, (str, bytes)):
             return utf8(value)
-        case T.BinaryType():
-            return bytes.fromhex(value) if isinstance(value, str) else bytes(value)
+        case T.BinaryType() if isinstance(value, str):
+            return bytes.fromhex(value)
+        # Not of whatever makes bytes: a number makes as many zeros.
+        case T.BinaryType() if isinstance(value, (bytes, bytearray, memoryview)):
+            return bytes(value)
         case T.FloatType() | T.DoubleType() if value in NOT_FINITE or not isinstance(
-            value, (bool, str)
+            value, (bool, str, bytes, bytearray)
         ):
-            return float(value)
+            number = float(value)
+            if isinstance(kind, T.FloatType):
+                # One that is too large for its 4 bytes is told here, with its place.
+                struct.pack("<f", number)
+            return number
         case T.DecimalType() if not isinstance(value, (bool, float)):
             return _unscaled(kind, Decimal(value))
         case T.DateType():
@@ -211,10 +219,14 @@ def _stored(kind: T.DataType, value: Any, where: str) -> Any:
 def _integer(value: Any, bits: int) -> int:
     if isinstance(value, (bool, str, float)):
         raise TypeError(f"a {type(value).__name__}")
+    limit = 1 << bits - 1
+    # Before it is made a whole number: of 1E+999999999 that would have as many digits.
+    if isinstance(value, Decimal) and not -limit <= value < limit:
+        raise ValueError(f"not within {bits} bits")
     number = int(value)
     if number != value:
         raise ValueError("not whole")
-    if not -(1 << bits - 1) <= number < 1 << bits - 1:
+    if not -limit <= number < limit:
         raise ValueError(f"not within {bits} bits")
     return number
 
