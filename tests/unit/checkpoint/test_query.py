@@ -125,7 +125,7 @@ def test_a_line_of_a_log_ends_where_spark_ends_it(tmp_path: Path, mark: str) -> 
     for text in (f"v1\n{recorded}\n{offset}\n-", f"v1\r\n{recorded}\r\n{offset}\r\n-\r\n"):
         (tmp_path / "offsets/5").write_text(text, newline="")
         query = Checkpoint(tmp_path).query
-        assert query.offsets(5) == [offset, "-"]
+        assert query.offsets(5) == [(None, offset), (None, "-")]
         assert query.settings(5) == {"spark.a": f"b{mark}c"}
     (tmp_path / "offsets/5").write_text("")
     with pytest.raises(DamagedFileError, match=r"offsets/5 .*it is empty"):

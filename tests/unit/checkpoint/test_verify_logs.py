@@ -165,6 +165,85 @@ def test_a_source_that_a_query_has_twice(built: Built, entries: str, missing: in
     assert [f.path for f in findings] == ([] if missing is None else [str(folder / str(missing))])
 
 
+def with_ids(built: Built, *offsets: str) -> None:
+    """The last batch's offsets as Spark writes them that knows sources by their ids."""
+    path = built.root / "offsets/5"
+    path.write_text("\n".join(["v2", path.read_text().split("\n")[1], *offsets]))
+
+
+def read_by(built: Built, source: str, *entries: str) -> None:
+    """What a source of files has kept."""
+    folder = built.root / "sources" / source
+    folder.mkdir(parents=True)
+    for name in entries:
+        (folder / name).write_text(ENTRY)
+
+
+@pytest.mark.parametrize(
+    ("offsets", "source", "others"),
+    [
+        (['0:{"logOffset":2}'], "0", []),
+        (['0:{"0":{"0":3}}', '1:{"logOffset":2}'], "1", ["0"]),
+        (['0:{"0":{"0":3}}', '1:{"logOffset":2}'], "1", []),
+        (['orders:{"logOffset":2}', 'clicks:{"0":{"0":3}}'], "orders", ["clicks", "removed"]),
+        (['orders:{"logOffset":2}', "clicks:-"], "orders", []),
+        # A stream that is joined with itself, and one whose name is a number.
+        (['1:{"logOffset":2}'], "0", []),
+        (['7:{"logOffset":2}'], "7", []),
+    ],
+)
+@pytest.mark.parametrize(("entries", "missing"), [("0 1 2", None), ("0 2", 1), ("1.compact", 2)])
+def test_sources_of_files_that_have_ids(
+    built: Built,
+    offsets: list[str],
+    source: str,
+    others: list[str],
+    entries: str,
+    missing: int | None,
+) -> None:
+    with_ids(built, *offsets)
+    read_by(built, source, *entries.split())
+    for other in others:
+        read_by(built, other)
+    report = Checkpoint(built.root).verify()
+    path = built.root / "sources" / source / str(missing)
+    assert [f.path for f in report.findings] == ([] if missing is None else [str(path)])
+    assert all(f"in which source {source} keeps" in f.what for f in report.findings)
+
+
+@pytest.mark.parametrize(
+    ("offsets", "others"),
+    [
+        # One of both has no offset yet, and may have the folder 0 or 1.
+        (['1:{"logOffset":2}'], ["0", "1"]),
+        # Sources have names, and offsets have not.
+        (['0:{"logOffset":2}'], ["orders"]),
+    ],
+)
+def test_a_folder_that_nothing_says_is_of_files_is_not_looked_into(
+    built: Built, offsets: list[str], others: list[str]
+) -> None:
+    with_ids(built, *offsets)
+    for other in others:
+        read_by(built, other)
+    assert Checkpoint(built.root).verify().findings == ()
+
+
+def test_a_folder_with_a_name_where_offsets_have_no_ids(built: Built) -> None:
+    path = built.root / "offsets/5"
+    path.write_text(f'{path.read_text().rpartition(chr(10))[0]}\n{{"logOffset":2}}')
+    read_by(built, "orders", "0", "1", "2")
+    assert Checkpoint(built.root).verify().findings == ()
+
+
+def test_an_offset_without_an_id_where_each_has_one(built: Built) -> None:
+    with_ids(built, '0:{"logOffset":2}', "{")
+    (finding,) = Checkpoint(built.root).verify().findings
+    assert finding.path == str(built.root / "offsets/5")
+    assert "expected a source's offset behind its id, found '{'" in finding.what
+    assert "a restart fails" in finding.what
+
+
 @pytest.mark.parametrize(
     ("content", "told", "fails"),
     [

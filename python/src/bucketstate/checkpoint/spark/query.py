@@ -41,6 +41,8 @@ def partitions_of(settings: dict[str, str]) -> int | None:
 
 DEFAULT_STORE = "default"
 _OFFSETS_FORMAT, _COMMITS_FORMAT, _METADATA_FORMAT = 2, 3, 2
+_WITH_IDS = 2
+"""The format of offsets since which each is behind the id of its source."""
 _WITH_SINKS = 3
 """The first format of commits in which Spark needs the sink's name."""
 _JOIN_STORES = (
@@ -248,17 +250,26 @@ class Query:
         with decoding(path, "query's metadata"):
             return str(json_object(self.folder.read("metadata").decode("utf-8"))["id"])
 
-    def offsets(self, batch: int) -> list[str]:
-        """What Spark recorded of each source for a batch: a line each, `-` without any.
+    def offsets(self, batch: int) -> list[tuple[str | None, str]]:
+        """What Spark recorded of each source for a batch, `-` without any, behind the source's id.
+
+        Without ids, as in format 1, each has a place instead, and the id is None.
 
         DamagedFileError if there is none, as where the file was cut off.
         """
         folder = self.folder / "offsets"
-        _, lines = _versioned(folder, str(batch), "an offset log", _OFFSETS_FORMAT)
+        path = folder.path_of(str(batch))
+        version, lines = _versioned(folder, str(batch), "an offset log", _OFFSETS_FORMAT)
         if len(lines) < 2:
-            path = folder.path_of(str(batch))
             raise damaged(path, "it has no offsets, as where it was cut off")
-        return lines[1:]
+        if version < _WITH_IDS:
+            return [(None, offset) for offset in lines[1:]]
+        found = [line.partition(":") for line in lines[1:]]
+        for line, colon, _ in found:
+            if not colon:
+                problem = f"expected a source's offset behind its id, found '{line[:40]}'"
+                raise damaged(path, problem)
+        return [(name, offset) for name, _, offset in found]
 
     def settings(self, batch: int) -> dict[str, str]:
         """The settings that Spark recorded for a batch."""

@@ -27,8 +27,8 @@ def check_sources(query: Query, found: Findings) -> None:
     except CheckpointError:
         # It was told with the offset log.
         return
-    for number, last in _by_folder(query, offsets):
-        folder = query.folder / "sources" / str(number)
+    for name, last in _by_folder(query, offsets):
+        folder = query.folder / "sources" / name
         there = [m for f in folder.files() if (m := _ENTRY.fullmatch(f.name))]
         compacted = [int(m[1]) for m in there if m[2] and int(m[1]) <= last]
         entries = {int(m[1]) for m in there}
@@ -40,7 +40,7 @@ def check_sources(query: Query, found: Findings) -> None:
             found.add(
                 "error",
                 path,
-                f"{path} is not there, one of the entries in which source {number} keeps the files "
+                f"{path} is not there, one of the entries in which source {name} keeps the files "
                 f"that it has read. {FAILS} Restore the folder from a backup of the checkpoint.",
             )
         # Of two of one number Spark reads the compacted one, whose name comes last.
@@ -82,20 +82,40 @@ def _files_in(folder: Folder, name: str) -> int:
     return len(files)
 
 
-def _by_folder(query: Query, offsets: list[str]) -> list[tuple[int, int]]:
+def _by_folder(query: Query, offsets: list[tuple[str | None, str]]) -> list[tuple[str, int]]:
     """The folders of sources of files, each with the last entry that it has for certain.
 
-    A query that has one source twice, as a join of a stream with itself, has an offset for each
-    time and one folder for both, and nothing says which.
+    Sources that have names have folders of these. Others have numbers: a query that has one source
+    twice, as a join of a stream with itself, counts it twice, and there is one folder for both, and
+    nothing says which.
     """
-    lasts = {n: _of_files(offset) for n, offset in enumerate(offsets) if offset != _NONE}
-    of_files = {n: last for n, last in lasts.items() if last is not None}
-    folders = {int(name) for name in (query.folder / "sources").folders() if name.isdecimal()}
-    if not folders or len(folders) >= len(lasts):
+    with_ids = any(name is not None for name, _ in offsets)
+    given = {name or str(n): offset for n, (name, offset) in enumerate(offsets)}
+    lasts = {name: _of_files(offset) for name, offset in given.items() if offset != _NONE}
+    of_files = {name: last for name, last in lasts.items() if last is not None}
+    if not all(map(_is_number, given)):
         return list(of_files.items())
-    if len(of_files) < len(lasts):
+    folders = (query.folder / "sources").folders()
+    if not all(map(_is_number, folders)):
+        # Their folders have names, and nothing says which is whose.
+        return []
+    if with_ids:
+        # A source that is counted twice has the second number, and the first one is missing. One
+        # without an offset is missing, too, and may have a folder.
+        is_plain = given.keys() == {str(n) for n in range(len(given))}
+        is_told = len(folders) == len(lasts)
+    else:
+        is_plain = not folders or len(folders) >= len(lasts)
+        is_told = True
+    if is_plain:
+        return list(of_files.items())
+    if len(of_files) < len(lasts) or not is_told:
         return []
     return [(number, min(of_files.values())) for number in sorted(folders)]
+
+
+def _is_number(name: str) -> bool:
+    return name.isascii() and name.isdecimal()
 
 
 def _of_files(offset: str) -> int | None:
