@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import struct
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from pyarrow import fs
 
 from bucketstate.checkpoint import Checkpoint
+from bucketstate.checkpoint.format.compression import crc32c
 from bucketstate.checkpoint.format.names import parse
 from bucketstate.errors import (
     DamagedFileError,
@@ -168,6 +170,40 @@ def test_a_newer_format_of_a_changelog(tmp_path: Path) -> None:
     expected = r"6\.changelog: expected a changelog of format version 2 or older, found 3.*upgrade"
     with pytest.raises(NewerFormatError, match=expected):
         Checkpoint(tmp_path).scan().to_arrow()
+
+
+def sealed(data: bytes, at: int, layout: str, number: int) -> bytes:
+    """A changelog with another number in the entry of its last block, its checksums right."""
+    out = bytearray(data)
+    trailer = len(out) - 32
+    (footer,) = struct.unpack_from("<Q", out, trailer)
+    struct.pack_into(layout, out, trailer - 37 + at, number)
+    struct.pack_into("<I", out, trailer + 12, crc32c(bytes(out[footer:trailer])))
+    struct.pack_into("<I", out, trailer + 20, crc32c(bytes(out[trailer : trailer + 20])))
+    return bytes(out)
+
+
+@pytest.mark.parametrize(
+    ("at", "layout", "number", "found"),
+    [
+        (24, "<I", 26, "1 records in 26 bytes, stored with codec 0 in 25"),
+        (28, "<I", 0, "0 records in 25 bytes"),
+        (28, "<I", 9, "9 records in 25 bytes"),
+        (32, "<B", 1, "1 records in 25 bytes, stored with codec 1 in 25"),
+    ],
+)
+def test_a_block_that_no_writer_makes(
+    tmp_path: Path, at: int, layout: str, number: int, found: str
+) -> None:
+    built = Built(tmp_path, partitions=1, codec="none")
+    built.batch({("a",): (1, 1)})
+    path = built.folder() / "1.changelog"
+    sound = path.read_bytes()
+    path.write_bytes(sealed(sound, 28, "<I", 1))
+    assert rows(Checkpoint(tmp_path).scan().to_arrow()) == built.rows()
+    path.write_bytes(sealed(sound, at, layout, number))
+    with pytest.raises(DamagedFileError, match=f"whose lengths can be true, found {found}"):
+        Checkpoint(tmp_path).plan()
 
 
 def test_a_newer_format_of_a_manifest(tmp_path: Path) -> None:

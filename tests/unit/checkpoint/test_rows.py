@@ -250,6 +250,30 @@ def test_elements_that_share_bytes() -> None:
         row_decoder(schema)(Slices.joined([b"\x01\x00" + varint(len(words)) + words]))
 
 
+TWO = T.StructType([T.StructField("a", T.StringType()), T.StructField("b", T.BinaryType())])
+
+
+@pytest.mark.parametrize("length", [4, 5, 8])
+def test_values_of_a_row_that_share_bytes(length: int) -> None:
+    words = entry(0, pointer(24, length), pointer(32 - length, length)) + b"abcdefgh"
+    sound = raw_row(TWO, ("a", b"b"))
+    if length == 4:
+        assert len(row_decoder(TWO)(Slices.joined([b"\0" + words, sound]))) == 2
+        return
+    nested = T.StructType([T.StructField("s", TWO)])
+    for schema, row in ((TWO, b"\0" + words), (nested, compact(words))):
+        with pytest.raises(ValueError, match="values of a row have more bytes than it"):
+            row_decoder(schema)(Slices.joined([row]))
+
+
+def test_a_row_whose_length_is_no_multiple_of_8() -> None:
+    words = unsafe_row(TWO, ("a", b"b")) + b"\0"
+    nested = T.StructType([T.StructField("s", TWO)])
+    for schema, row in ((TWO, b"\0" + words), (nested, compact(words))):
+        with pytest.raises(ValueError, match="no multiple of 8"):
+            row_decoder(schema)(Slices.joined([row]))
+
+
 def test_no_row_at_all() -> None:
     schema = T.StructType([T.StructField("s", T.ArrayType(T.StringType()))])
     assert len(row_decoder(schema)(Slices.joined([]))) == 0

@@ -224,6 +224,13 @@ def _check(changelog: Changelog, start: int, end: int) -> None:
                 f"expected buckets 0 to {changelog.header.num_buckets - 1}, found a block of "
                 f"buckets {block.first_bucket} to {block.last_bucket}",
             )
+        if not block.is_possible:
+            raise damaged(
+                path,
+                f"expected a block at byte {at} whose lengths can be true, found {block.records} "
+                f"records in {block.raw_length} bytes, stored with codec {block.codec} in "
+                f"{block.stored_length}",
+            )
         at += block.stored_length
     if at != end:
         raise damaged(path, f"expected the footer at byte {at}, found it at {end}")

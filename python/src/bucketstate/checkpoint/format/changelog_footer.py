@@ -9,7 +9,7 @@ from bucketstate.checkpoint.format.damage import damaged, decoding
 from bucketstate.checkpoint.format.family import Family
 from bucketstate.checkpoint.format.times import NEVER, TIMED, TimeBuckets
 
-_FAMILY, _TIME_BUCKET, _BLOCK = 11, 12, 37
+_FAMILY, _TIME_BUCKET, _BLOCK, _RECORD = 11, 12, 37, 3
 """The least bytes of each."""
 _INTERNAL, _TIMES, _NOT_COUNTED = 1, 2, 4
 """Flags of a family."""
@@ -30,6 +30,15 @@ class Block:
     records: int
     codec: int
     crc: int
+
+    @property
+    def is_possible(self) -> bool:
+        """Whether a writer can have made it: its bytes can be these records, and were worth it."""
+        if not 0 < self.records <= self.raw_length // _RECORD:
+            return False
+        if not self.codec:
+            return self.stored_length == self.raw_length
+        return self.stored_length < self.raw_length
 
     def overlaps(self, first: int, last: int) -> bool:
         return self.first_bucket <= last and first <= self.last_bucket

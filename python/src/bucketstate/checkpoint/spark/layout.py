@@ -65,24 +65,34 @@ def unsafe_rows(rows: Slices, kinds: Sequence[T.DataType]) -> list[Column]:
     fixed = words + 8 * len(kinds)
     if len(rows) and int(rows.lengths.min()) < fixed:
         raise ValueError(f"a row is too short for {len(kinds)} fields")
+    if (rows.lengths & 7).any():
+        raise ValueError("the length of a row is no multiple of 8")
     columns = []
+    left = rows.lengths - fixed
     for i, kind in enumerate(kinds):
         valid = _valid(rows, rows.starts + (i >> 3), i)
         word = rows.starts + words + 8 * i
         if width(kind):
             columns.append(Column(valid, word))
         else:
-            columns.append(_pointed_to(rows, word, valid, fixed))
+            lengths, starts = _pointed_to(rows, word, valid, fixed)
+            columns.append(Column(valid, starts, lengths))
+            left = left - lengths
+    # Values that share bytes would be copied as often as rows in rows have them.
+    if (left < 0).any():
+        raise ValueError("the values of a row have more bytes than it")
     return columns
 
 
-def _pointed_to(rows: Slices, word: Positions, valid: Mask, fixed: int) -> Column:
-    """What a word of offset and length says, relative to the row: it lies behind the fixed part."""
+def _pointed_to(
+    rows: Slices, word: Positions, valid: Mask, fixed: int
+) -> tuple[Positions, Positions]:
+    """What a word says: how long a value is, and where in the row it is, behind the fixed part."""
     lengths = np.where(valid, gather(rows.buffer, word, "<u4"), 0).astype(np.int64)
     offsets = np.where(valid, gather(rows.buffer, word + 4, "<u4"), 0).astype(np.int64)
     if (valid & (offsets < fixed)).any() or (offsets + lengths > rows.lengths).any():
         raise ValueError("a value would lie before or behind the variable part of its row")
-    return Column(valid, rows.starts + offsets, lengths)
+    return lengths, rows.starts + offsets
 
 
 def encoded_rows(rows: Slices, kinds: Sequence[T.DataType]) -> list[Column]:

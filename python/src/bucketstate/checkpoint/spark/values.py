@@ -218,7 +218,7 @@ def _elements(arrays: Slices, valid: Mask, kind: T.DataType) -> tuple[Positions,
     if (there & (offsets < fixed[of])).any() or (offsets + lengths > arrays.lengths[of]).any():
         raise ValueError("an element would lie before or behind the variable part of its array")
     # Elements that share bytes would be copied as often as arrays in arrays have them.
-    if (np.bincount(of, lengths, len(arrays)) > np.where(valid, arrays.lengths, 0)).any():
+    if (np.bincount(of, lengths, len(arrays)) > np.where(valid, arrays.lengths - fixed, 0)).any():
         raise ValueError("the elements of an array have more bytes than it")
     return counts, decode(arrays, Column(there, base + offsets, lengths), kind)
 
