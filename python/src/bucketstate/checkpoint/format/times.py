@@ -18,7 +18,7 @@ UNTIMED = -1
 """Stands for the time of a record that has none."""
 
 _MARK = 2
-"""First byte of a value that has a time; rows begin with 0 or 1."""
+"""First byte of a value that has a time; in a family with times, all others begin with 0 or 1."""
 _LENGTH = 5
 """Bytes of mark and time."""
 

@@ -7,7 +7,7 @@ import scala.jdk.CollectionConverters._
 
 import org.apache.spark.sql.execution.streaming.runtime.MemoryStream
 import org.apache.spark.sql.streaming._
-import org.apache.spark.sql.{Dataset, Encoder, Encoders, SparkSession}
+import org.apache.spark.sql.{Dataset, Encoder, Encoders, Row, SparkSession}
 
 import io.bucketstate.testkit.{Queries, Seeds, TidySuite}
 
@@ -68,6 +68,62 @@ class SchemaEvolutionSuite extends TidySuite with Queries {
       }
     }
 
+  /** Batch, kind of change, key and columns of what the batches changed of a variable. */
+  private def feed(spark: SparkSession, folder: Path, variable: String)(
+      columns: String*
+  ): Seq[Row] = spark.read
+    .format("statestore")
+    .option("stateVarName", variable)
+    .option("readChangeFeed", "true")
+    .option("changeStartBatchId", "0")
+    .load(folder.resolve("checkpoint").toString)
+    .orderBy("batch_id")
+    .select("batch_id", Seq("change_type", "key.value") ++ columns: _*)
+    .collect()
+    .toSeq
+
+  test("the change feed has what was put with every schema as of the newest") {
+    inPlainFolder(Encoding -> "avro") { (spark, folder) =>
+      val events = input(spark)
+      run(events, firsts, folder)(Event("a", "x", 1))
+      run(events, seconds, folder)(Event("a", "z", 2))
+      run(events, thirds, folder)(Event("a", "z", 3), Event("b", "y", 4))
+      val put = Seq[(Long, String, String, Seq[Any])](
+        (0L, "a", "x", Seq(1L, null, "x", null)),
+        (1L, "a", "z", Seq(2L, "z", "z", null)),
+        (2L, "a", "z", Seq(3L, "z", "z", 6)),
+        (3L, "b", "y", Seq(4L, "y", "y", 8))
+      )
+      val values = put.map { case (batch, key, _, value) =>
+        Row.fromSeq(Seq[Any](batch, "update", key) ++ value)
+      }
+      assert(feed(spark, folder, "last")("value.*") == values)
+      val entries = put.map { case (batch, key, name, value) =>
+        Row.fromSeq(Seq[Any](batch, "update", key, name) ++ value)
+      }
+      assert(feed(spark, folder, "named")("user_map_key.value", "user_map_value.*") == entries)
+    }
+  }
+
+  test(
+    "the change feed takes no number of a schema for the mark of a time, where both can be read"
+  ) {
+    inPlainFolder(Encoding -> "avro") { (spark, folder) =>
+      val events = input(spark)
+      run(events, ones, folder)(Event("a", "x", 1))
+      run(events, twos, folder)(Event("a", "x", 2))
+      // Without its first five bytes, a row of this schema is one of the first.
+      run(events, threes, folder)(Event("a", "x", 3))
+      assert(
+        feed(spark, folder, "last")("value.*") == Seq(
+          Row(0L, "update", "a", 1L, null, null),
+          Row(1L, "update", "a", 2L, 20L, null),
+          Row(2L, "update", "a", 3L, 30L, 300)
+        )
+      )
+    }
+  }
+
   test("what Avro cannot resolve is refused at the start with both schemas, and the state stays") {
     withSession(Encoding -> "avro") { (spark, folder) =>
       val events = input(spark)
@@ -107,7 +163,12 @@ object SchemaEvolutionSuite {
 
   final case class First(name: String, count: Int, gone: Double)
   final case class Second(count: Long, came: Option[String], name: String)
+  final case class Third(count: Long, came: Option[String], name: String, last: Option[Int])
   final case class Wrong(name: String, count: Boolean)
+
+  final case class One(a: Long)
+  final case class Two(a: Long, b: Option[Long])
+  final case class Three(a: Long, b: Option[Long], d: Option[Int])
 
   private val Format = "spark.sql.streaming.stateStore.checkpointFormatVersion"
   private val Encoding = "spark.sql.streaming.stateStore.encodingFormat"
@@ -115,7 +176,18 @@ object SchemaEvolutionSuite {
   private def firsts = new Keeping[First](Encoders.product[First], First(_, _, 0.5))
   private def seconds =
     new Keeping[Second](Encoders.product[Second], (name, n) => Second(n.toLong, Some(name), name))
+  private def thirds = new Keeping[Third](
+    Encoders.product[Third],
+    (name, n) => Third(n.toLong, Some(name), name, Some(2 * n))
+  )
   private def wrongs = new Keeping[Wrong](Encoders.product[Wrong], (name, n) => Wrong(name, n > 0))
+  private def ones = new Keeping[One](Encoders.product[One], (_, n) => One(n.toLong))
+  private def twos =
+    new Keeping[Two](Encoders.product[Two], (_, n) => Two(n.toLong, Some(10L * n)))
+  private def threes = new Keeping[Three](
+    Encoders.product[Three],
+    (_, n) => Three(n.toLong, Some(10L * n), Some(100 * n))
+  )
 
   /** Keeps what it makes of each event with a name as the last one, in a list, and by name. */
   private final class Keeping[A](encoder: Encoder[A], make: (String, Int) => A)

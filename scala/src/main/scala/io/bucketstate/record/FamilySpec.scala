@@ -37,6 +37,14 @@ final case class FamilySpec(
   def id: Int = descriptor.id
 
   def name: String = descriptor.name
+
+  /**
+   * Where what Spark gave begins in a record of the family that is no removal: behind its time, if it has one.
+   *
+   * @param from where the value begins
+   */
+  def rowAt(record: Array[Byte], from: Int): Int =
+    if (expiry.isDefined) TimedValue.rowAt(record, from) else from
 }
 
 /** Which scans a column family serves besides that of everything. */

@@ -7,8 +7,10 @@ import io.bucketstate.error.CorruptException
  *
  * {{{ 2 | start u32, little-endian | value bytes }}}
  *
- * Starts are seconds since 1970, unsigned. A value without the mark, whose first byte is 0 or 1, is one of the
- * time before the checkpoint's keys were given times.
+ * Starts are seconds since 1970, unsigned. In a family with times a value without the mark is one of the time before the
+ * keys were given times: a compact row, whose first byte is 0 or 1. In a family without times any byte may come first, the
+ * mark's, too: an evolving row begins with the number of its schema. So the family says whether to look for the mark, and
+ * [[FamilySpec.rowAt]] asks it.
  */
 object TimedValue {
 
@@ -24,7 +26,7 @@ object TimedValue {
   /** What [[startOf]] says of a record without a time. */
   final val Untimed = -1L
 
-  /** Start of the time bucket of a record that is no removal, [[Never]], or [[Untimed]]. */
+  /** Start of the time bucket of a record that is no removal, [[Never]], or [[Untimed]]; in a family with times. */
   def startOf(record: Array[Byte]): Long = {
     val at = Record.keyEnd(record)
     if (at >= record.length || (record(at) == Mark && at + Length > record.length)) throw tooShort()
@@ -56,7 +58,7 @@ object TimedValue {
     offset + Length
   }
 
-  /** Where what Spark gave begins in a value at `offset`, which may have a time. */
-  def rowAt(record: Array[Byte], offset: Int): Int =
+  /** Where what Spark gave begins in a value at `offset`, in a family with times. */
+  private[record] def rowAt(record: Array[Byte], offset: Int): Int =
     if (record(offset) == Mark) offset + Length else offset
 }

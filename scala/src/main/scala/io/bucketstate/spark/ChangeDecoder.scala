@@ -5,7 +5,7 @@ import org.apache.spark.sql.execution.streaming.state.RecordType
 
 import io.bucketstate.checkpoint.changelog.Change
 import io.bucketstate.checkpoint.records.FamilyEncodings
-import io.bucketstate.record.{Record, RecordOp, TimedValue}
+import io.bucketstate.record.{Record, RecordOp}
 import io.bucketstate.spark.rows.{KeyCodecs, RowListCodec, RowSpace}
 
 /** Changes of one column family as Spark's change feed describes them. Not thread-safe. */
@@ -33,7 +33,7 @@ private[spark] final class ChangeDecoder(family: FamilySchema) {
       case RecordOp.Remove => Iterator.single((RecordType.DELETE_RECORD, key, null, batch))
       case RecordOp.Put if !family.multiValued =>
         val row = new UnsafeRow(family.valueSchema.length)
-        val value = values.decode(record, TimedValue.rowAt(record, from), record.length, row)
+        val value = values.decode(record, change.family.rowAt(record, from), record.length, row)
         Iterator.single((RecordType.PUT_RECORD, key, value, batch))
       case op =>
         lists.all(record, from).zipWithIndex.map { case (value, i) =>

@@ -25,15 +25,16 @@ private[spark] final class FamilyView(
 ) {
   import FamilyView._
 
+  private[this] val spec = state.spec
+
   val keys: KeyCodec = KeyCodecs.forSpec(
     schema.name,
     schema.keySpec,
     schema.valueSchema,
-    state.spec.bucketKey
+    spec.bucketKey
   )
   private[this] val values = schema.newRowCodec()
   private[this] val valueFields = schema.valueSchema.length
-  private[this] val isTimed = state.spec.expiry.isDefined
   private[this] val times = ageing.orNull
   private[this] val lists =
     if (schema.multiValued) new RowListCodec(values, valueFields) else null
@@ -63,7 +64,7 @@ private[spark] final class FamilyView(
   def put(key: UnsafeRow, value: UnsafeRow): Unit = {
     keys.encode(key, buffer)
     if (lists != null) lists.encode(value, buffer)
-    else if (isTimed) {
+    else if (spec.expiry.isDefined) {
       val space = buffer.valueSpace(values.maxSize(value) + TimedValue.Length)
       val row = TimedValue.put(space, buffer.keyEnd, startOf(key, value))
       buffer.valueDone(values.encode(value, space, row))
@@ -147,7 +148,7 @@ private[spark] final class FamilyView(
       val space = new RowSpace(valueFields)
       new RowPairs(records, keys, readsValues) {
         override protected def valueOf(record: Array[Byte], from: Int): UnsafeRow =
-          values.decode(record, rowAt(record, from), record.length, space)
+          values.decode(record, spec.rowAt(record, from), record.length, space)
       }
     } else {
       new RowPairs(records, keys, readsValues) {
@@ -167,12 +168,9 @@ private[spark] final class FamilyView(
     ScannedPairs(all, () => records.close())
   }
 
-  private def rowAt(record: Array[Byte], from: Int): Int =
-    if (isTimed) TimedValue.rowAt(record, from) else from
-
   private def value(record: Array[Byte], from: Int): UnsafeRow =
     if (lists == null)
-      values.decode(record, rowAt(record, from), record.length, new UnsafeRow(valueFields))
+      values.decode(record, spec.rowAt(record, from), record.length, new UnsafeRow(valueFields))
     else lists.first(record, from)
 }
 

@@ -219,6 +219,8 @@ private object ExpiryHistorySuite {
   private def specOf(expiry: Expiry): FamilySpec =
     FamilySpec(Changes.descriptor(0), BucketKey.Whole, Scans.Nothing, expiry = Some(expiry))
 
+  private val timed = specOf(Expiry.None)
+
   private def valueOf(item: Item[String]): Array[Byte] = {
     val text = "\u0001".getBytes(UTF_8) ++ item.value.getBytes(UTF_8)
     if (item.start == Untimed) text
@@ -238,7 +240,7 @@ private object ExpiryHistorySuite {
   }
 
   private def itemOf(record: Array[Byte]): Item[String] = {
-    val from = TimedValue.rowAt(record, Record.keyEnd(record)) + 1
+    val from = timed.rowAt(record, Record.keyEnd(record)) + 1
     Item(TimedValue.startOf(record), new String(record, from, record.length - from, UTF_8))
   }
 

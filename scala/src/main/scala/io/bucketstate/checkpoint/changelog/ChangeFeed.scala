@@ -7,14 +7,16 @@ import scala.collection.mutable.ArrayBuffer
 import io.bucketstate.checkpoint.io.{Attempt, FileStore}
 import io.bucketstate.checkpoint.records.KnownFamilies
 import io.bucketstate.error.CorruptException
+import io.bucketstate.record.FamilySpec
 
 /**
  * One change of one column family.
  *
+ * @param family as the change's file has it
  * @param op     one of [[io.bucketstate.record.RecordOp]]
  * @param record key and value as [[io.bucketstate.record.Record]] lays them out; a removal ends with the key
  */
-final case class Change(version: Long, op: Byte, record: Array[Byte])
+final case class Change(version: Long, family: FamilySpec, op: Byte, record: Array[Byte])
 
 /**
  * The changes of some versions, as the changelogs hold them: of each version the last write per key, by
@@ -46,15 +48,21 @@ final class ChangeFeed(folder: FileStore, families: KnownFamilies) {
     private[this] lazy val blocks = {
       val path = s"${folder.location}/${file.changelog}"
       val specs = reader.families.map(f => families.matching(path, f.descriptor))
-      val id = specs.find(_.name == family).map(_.id)
-      reader.blocks.iterator.filter(block => id.contains(block.family))
+      specs.find(_.name == family).iterator.flatMap { spec =>
+        reader.blocks.iterator.filter(_.family == spec.id).map(spec -> _)
+      }
     }
 
     // Block by block: a changelog inflated as a whole, as objects, could be many times its size.
-    override def next(): Option[Seq[Change]] = blocks.nextOption().map { block =>
+    override def next(): Option[Seq[Change]] = blocks.nextOption().map { case (spec, block) =>
       val changes = new ArrayBuffer[Change](block.records)
       reader.foreachIn(Seq(block)) { (_, op, bytes, offset, length) =>
-        changes += Change(file.version, op, Arrays.copyOfRange(bytes, offset, offset + length))
+        changes += Change(
+          file.version,
+          spec,
+          op,
+          Arrays.copyOfRange(bytes, offset, offset + length)
+        )
         ()
       }
       changes.toSeq

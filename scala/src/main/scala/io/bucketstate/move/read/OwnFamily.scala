@@ -5,7 +5,7 @@ import org.apache.spark.sql.execution.streaming.state.StateSchemaProvider
 
 import io.bucketstate.checkpoint.records.FamilyEncodings
 import io.bucketstate.checkpoint.recovery.VersionRecords
-import io.bucketstate.record.{FamilySpec, Record, TimedValue}
+import io.bucketstate.record.{FamilySpec, Record}
 import io.bucketstate.spark.rows.{RowListCodec, RowSpace}
 
 /**
@@ -55,7 +55,7 @@ private[bucketstate] final class OwnFamily(
       if (spec.multiValued) lists.all(record, from)
       else if (keysAlone) Iterator.single(null: UnsafeRow)
       else {
-        val at = if (spec.expiry.isDefined) TimedValue.rowAt(record, from) else from
+        val at = spec.rowAt(record, from)
         Iterator.single(codec.decode(record, at, record.length, space))
       }
     new StateRow(family, keys.codec.decode(record, keys.space), values)
