@@ -54,7 +54,7 @@ final class BucketedStateStoreProvider
         "BucketedStateStoreProvider."
     )
     val whose = SparkSettings.scopeOf(stateStoreId, storeConfs, hadoopConf)
-    whose.refusal.filter(_ => SparkInternals.isOfBatch).foreach(throw _)
+    whose.refusal.filter(_ => SparkInternals.isOfBatch(hadoopConf)).foreach(throw _)
     store = new BucketedStore(
       StoreDefinition(
         stateStoreId,

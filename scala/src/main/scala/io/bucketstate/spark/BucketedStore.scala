@@ -87,7 +87,7 @@ private[bucketstate] final class BucketedStore(
   ): StateStore = watched.opening {
     requireVersion(version)
     // A batch is told before it has worked for nothing. Spark's state reader writes nothing.
-    refusal.filter(_ => SparkInternals.isOfBatch).foreach(throw _)
+    refusal.filter(_ => SparkInternals.isOfBatch(hadoopConf)).foreach(throw _)
     if (loadEmpty) {
       require(checkpointId.isEmpty, "stateStoreCkptId should be empty when loadEmpty is true")
       store.openEmpty(version)(writeStore(version, _))

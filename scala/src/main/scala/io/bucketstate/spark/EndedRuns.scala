@@ -37,7 +37,7 @@ private[spark] final class EndedRuns(forget: UUID => Unit) extends SparkListener
   override def onStageSubmitted(event: SparkListenerStageSubmitted): Unit =
     for {
       properties <- Option(event.properties)
-      run <- Option(properties.getProperty(RunOfJob))
+      run <- Option(properties.getProperty(SparkInternals.RunOfJob))
     } stages.add(event.stageInfo.stageId, run)
 
   override def onOtherEvent(event: SparkListenerEvent): Unit = event match {
@@ -55,9 +55,6 @@ private[spark] final class EndedRuns(forget: UUID => Unit) extends SparkListener
 private[bucketstate] object EndedRuns {
   private val log = LoggerFactory.getLogger(classOf[EndedRuns])
   private var watched = new WeakReference[SparkContext](null)
-
-  /** A query gives its jobs its run's id as their group, to be able to cancel them. */
-  private final val RunOfJob = "spark.jobGroup.id"
 
   /** A task that so many stages and runs came after is not waited for. */
   private final val MostStages = 10000

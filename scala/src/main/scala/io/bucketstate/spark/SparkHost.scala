@@ -51,7 +51,7 @@ private[spark] final class SparkHost(
 
   override def foldersLike(own: Path): Seq[Path] = SparkInternals.foldersLike(own)
 
-  override def isOfBatch: Boolean = SparkInternals.isOfBatch
+  override def isOfBatch: Boolean = SparkInternals.isOfBatch(hadoopConf)
 
   override def restored(): Unit = validator.expectRestored()
 

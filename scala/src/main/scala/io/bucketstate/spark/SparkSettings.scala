@@ -12,21 +12,26 @@ private[bucketstate] object SparkSettings {
   /**
    * Whose settings a store's are.
    *
-   * Spark tells its executors no query's name but in the description of the jobs, which user code may set, too.
+   * Spark tells its executors no query's name but in the description of the jobs, which user code may set, too. One of
+   * another run is none of the store's: user code reads state in a batch of another query, or a thread has outlived one.
    */
   def scopeOf(store: StateStoreId, conf: StateStoreConf, hadoopConf: Configuration): Whose = {
     def of(query: Option[String]) = QueryScope(query, Some(store.operatorId))
-    SparkInternals.runId(hadoopConf).map(_ => SparkInternals.jobDescription) match {
-      case Some(Some(Description(name))) => Whose(of(Some(name).filter(_.nonEmpty)))
-      case Some(other) if QueryScope.hasQueries(conf.sqlConfs) =>
-        val refusal = new InvalidException(
-          "There are settings for single queries by their names, but the name of the query of store " +
-            s"$store is not known: its jobs are described as '${other.getOrElse("")}'",
-          "Do not set a job description in the query's own code, or give the settings for the operator: with " +
-            s"the suffix .operator.${store.operatorId}."
-        )
-        Whose(of(None), Some(refusal))
-      case _ => Whose(of(None))
+    SparkInternals.runId(hadoopConf).fold(Whose(of(None))) { run =>
+      SparkInternals.jobDescription match {
+        case Some(Description(name, described)) if described == run.toString =>
+          Whose(of(Some(name).filter(_.nonEmpty)))
+        case other if QueryScope.hasQueries(conf.sqlConfs) =>
+          val refusal = new InvalidException(
+            "There are settings for single queries by their names, but the name of the query of store " +
+              s"$store, in run $run, is not known: its jobs are described as '${other.getOrElse("")}'",
+            "In the query's own code set no job description, and start jobs only in the thread that a batch is given to or in " +
+              "those that it makes; or give the settings for the operator: with the suffix " +
+              s".operator.${store.operatorId}."
+          )
+          Whose(of(None), Some(refusal))
+        case _ => Whose(of(None))
+      }
     }
   }
 
@@ -38,7 +43,7 @@ private[bucketstate] object SparkSettings {
   final case class Whose(scope: QueryScope, refusal: Option[InvalidException] = None)
 
   // As Spark's StreamExecution describes a batch's jobs.
-  private val Description = "(?s)(.*)\nid = [0-9a-f-]+\nrunId = .*".r
+  private val Description = "(?s)(.*)\nid = [0-9a-f-]+\nrunId = ([0-9a-f-]+).*".r
 
   /**
    * Whether the schemas of values may change: where Spark would use its Avro encoding. It allows such

@@ -61,13 +61,19 @@ object SparkInternals {
   def requireTaskAlive(): Unit = Option(TaskContext.get()).foreach(_.killTaskIfInterrupted())
 
   /**
-   * Whether the running task is of a streaming query's batch, as Spark marks its jobs; outside of a task there is nobody
-   * who could tell. Spark's state reader says that its stores are of a query's run, too, of one that it makes up. Jobs that
-   * user code starts in a thread of its own within a `foreachBatch` may lack the mark.
+   * Whether the running task is of a batch of the run that a store is of; outside of a task there is nobody who could tell.
+   * Spark's state reader says that its stores are of a query's run, too, of one that it makes up, also where user code
+   * reads within a batch. A batch may lack the mark where user code gives its jobs another group, or starts them in a thread
+   * that was there before.
+   *
+   * @param hadoopConf that Spark gave the store
    */
-  def isOfBatch: Boolean = Option(TaskContext.get()).forall(
-    _.getLocalProperty(StreamExecution.QUERY_ID_KEY) != null
-  )
+  def isOfBatch(hadoopConf: Configuration): Boolean = Option(TaskContext.get()).forall { task =>
+    runId(hadoopConf).exists(_.toString == task.getLocalProperty(RunOfJob))
+  }
+
+  /** The property of a job that a query gives its run's id: the group, to be able to cancel its jobs. */
+  val RunOfJob: String = SparkContext.SPARK_JOB_GROUP_ID
 
   /** What the job is described as that the running task is part of. */
   def jobDescription: Option[String] =
