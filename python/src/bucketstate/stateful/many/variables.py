@@ -211,6 +211,8 @@ class VariableAnswers(Answers):
         self._begun.append(begun)
         for written, held in zip(self._written, slot.held.values(), strict=True):
             written.append({"value": held.text} if held.written else None)
+            if held.written and held.text is not None:
+                self._characters += len(held.text)
 
     def _more(self) -> list[pa.Array]:
         made = [pa.array(times, TIMES) for times in (self._ended, self._begun)]
