@@ -14,6 +14,7 @@ from pyspark.errors import StreamingQueryException
 from pyspark.sql import functions as F  # noqa: N812 (PySpark's own name)
 
 from bucketstate import stateful
+from bucketstate.errors import SessionError
 from bucketstate.stateful import ListState, State, Timer, ValueState
 from tests.integration.streams import (
     DELAY,
@@ -36,7 +37,7 @@ from tests.integration.test_many_keys import (
     summed,
 )
 from tests.kit.cases import at_night, cases
-from tests.kit.sparks import NEEDS_EXTENSION
+from tests.kit.sparks import MINOR, NEEDS_EXTENSION
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -333,3 +334,22 @@ def test_what_goes_sparks_own_way(spark: SparkSession, tmp_path: Path) -> None:
 
     floats = ran(spark, tmp_path / "floats", BATCHES[:2], by_a_float)
     assert keys_of(floats) == [None, None]
+
+
+def test_where_rows_would_be_put_out_twice_spark_s_own_way_is_refused(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    rows = spark.readStream.schema(SCHEMA).parquet(str(tmp_path))
+    with set_to(spark, {"execution.arrow.maxRecordsPerOutputBatch": "5"}):
+        applied(rows)
+        applied(rows, by=F.date_trunc("hour", "at").alias("hour"))
+        for own_way in (
+            alone,
+            lambda r: applied(r, listed),
+            lambda r: applied(r, by=F.col("value").cast("double").alias("of")),
+        ):
+            if MINOR != "4.2":
+                own_way(rows)
+                continue
+            with pytest.raises(SessionError, match=r"is 5, .* Spark 4\.2.* puts out rows twice"):
+                own_way(rows)

@@ -363,31 +363,69 @@ def test_a_session_that_cannot_run_it_is_told_what_it_lacks(
 
 
 SLICES = "spark.sql.execution.arrow.maxRecordsPerOutputBatch"
+SLICES_OF_BYTES = "spark.sql.execution.arrow.maxBytesPerOutputBatch"
+TWICE = "puts out rows twice"
 
 
 @pytest.mark.parametrize(
-    ("version", "settings_given", "many", "refused"),
+    ("operator", "version", "settings_given", "many", "told"),
     [
-        ("4.2.1", {SLICES: "3"}, True, True),
-        ("4.1.4", {SLICES: "3", "spark.sql.extensions": EXTENSION_CLASS}, False, True),
-        ("4.1.4", {SLICES: "3", "spark.sql.extensions": EXTENSION_CLASS}, True, False),
-        ("4.2.1", {SLICES: "-1"}, False, False),
-        ("4.2.1", {}, False, False),
-        ("4.3.0", {SLICES: "3"}, False, False),
-        ("4.0.5", {SLICES: "3"}, False, False),
+        ("applyInPandasWithState", "4.2.1", {SLICES: "3"}, False, TWICE),
+        ("applyInPandasWithState", "4.1.4", {SLICES: "3"}, False, TWICE),
+        ("applyInPandasWithState", "4.1.4", {SLICES: "3"}, True, None),
+        ("applyInPandasWithState", "4.2.1", {SLICES_OF_BYTES: "1m"}, False, "rows of nulls"),
+        ("applyInPandasWithState", "4.2.1", {SLICES_OF_BYTES: "-1"}, False, None),
+        ("applyInPandasWithState", "4.2.1", {SLICES: "-1"}, False, None),
+        ("applyInPandasWithState", "4.2.1", {SLICES: "0"}, False, None),
+        ("applyInPandasWithState", "4.2.1", {}, False, None),
+        ("applyInPandasWithState", "4.3.0", {SLICES: "3"}, False, None),
+        ("applyInPandasWithState", "4.0.5", {SLICES: "3"}, False, None),
+        ("transformWithState", "4.2.1", {SLICES: "3"}, False, TWICE),
+        ("transformWithState", "4.1.4", {SLICES: "3"}, False, TWICE),
+        ("transformWithState", "4.2.1", {SLICES: "3"}, True, None),
+        ("transformWithState", "4.2.1", {SLICES_OF_BYTES: "500b"}, False, "fails"),
+        ("transformWithState", "4.3.0", {SLICES: "3"}, False, None),
     ],
 )
 def test_a_setting_with_which_spark_puts_rows_out_twice(
-    version: str, settings_given: dict[str, str], many: bool, refused: bool
+    operator: Operator, version: str, settings_given: dict[str, str], many: bool, told: str | None
 ) -> None:
     def check() -> None:
-        operators.check_output_batches(settings_given.get, many_keys=many, version=version)
+        operators.check_output_batches(settings_given.get, operator, version, many_keys=many)
 
-    if not refused:
+    if told is None:
         check()
         return
-    with pytest.raises(SessionError, match=rf"is 3, and .* {version} puts out rows twice. Unset"):
+    (setting, most), *_ = settings_given.items()
+    with pytest.raises(SessionError) as refusal:
         check()
+    message = str(refusal.value)
+    assert message.startswith(f"{setting} is {most}, and with it {operator} of Spark {version} ")
+    assert told in message
+    assert "Unset it, or call with many keys: many_keys=True " in message
+
+
+@pytest.mark.parametrize(
+    ("settings_given", "expected"),
+    [
+        ({}, False),
+        ({"spark.sql.extensions": f"a.B, {EXTENSION_CLASS}"}, True),
+        ({"spark.plugins": PLUGIN_CLASS}, True),
+        ({"spark.plugins": "a.B"}, False),
+    ],
+)
+def test_many_keys_need_the_extension(settings_given: dict[str, str], expected: bool) -> None:
+    assert operators.has_extension(settings_given.get) == expected
+
+
+def test_many_variables_need_this_provider_and_spark_4_2() -> None:
+    for provider, version, expected in (
+        (PROVIDER_CLASS, "4.2.1", True),
+        (PROVIDER_CLASS, "4.1.4", False),
+        (ROCKSDB, "4.2.1", False),
+    ):
+        found = operators.has_many_variables({PROVIDER_KEY: provider}.get, version)
+        assert found == expected
 
 
 def test_a_spark_without_rows_is_told_what_runs_there(monkeypatch: pytest.MonkeyPatch) -> None:

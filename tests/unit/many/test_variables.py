@@ -13,8 +13,9 @@ from pyspark.sql.types import LongType, StringType, StructField, StructType
 
 from bucketstate import stateful
 from bucketstate.stateful import ListState, State, Timer, ValueState
+from bucketstate.stateful.codec.ddl import parse_ddl
 from bucketstate.stateful.many.protocol import PUT, REMOVED, UNTOUCHED, call_type
-from bucketstate.stateful.many.variables import ManyVariables, of_command, takes
+from bucketstate.stateful.many.variables import ManyVariables, of_command, takes, takes_keys
 from bucketstate.stateful.run.calls import Calls
 from bucketstate.stateful.run.keys import KeyCodec
 from bucketstate.stateful.run.processor import Processor
@@ -107,6 +108,14 @@ def test_the_marker_names_the_parts() -> None:
     assert made().marker == "bucketstate-many-variables-1:last=,seen=3600000\n"
     assert takes(stateful.define(Keeps(), output=Out, state=Held).state_codec(UTC))
     assert not takes(stateful.define(Keeps(), output=Out, state=Listed).state_codec(UTC))
+
+
+def test_keys_that_are_the_same_to_python() -> None:
+    kinds = [f.dataType for f in parse_ddl("a string, b tinyint, c bigint, d boolean, e date")]
+    assert takes_keys(kinds)
+    others = [f.dataType for f in parse_ddl("a double, b decimal(9,2), c struct<a:int>, d binary")]
+    for other in (*others, StringType("UTF8_LCASE")):
+        assert not takes_keys([*kinds, other]), other
 
 
 def test_what_a_call_writes_goes_back() -> None:

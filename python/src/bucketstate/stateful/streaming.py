@@ -21,7 +21,7 @@ from bucketstate.stateful.run.calls import Calls
 from bucketstate.stateful.run.chunks import ROWS_PER_BATCH, chunk_size
 from bucketstate.stateful.run.definition import define
 from bucketstate.stateful.run.frames import EXTENSION
-from bucketstate.stateful.run.keys import KeyCodec
+from bucketstate.stateful.run.keys import KeyCodec, key_field
 from bucketstate.stateful.run.processor import Processor
 from bucketstate.stateful.run.wire import Wire
 from bucketstate.stateful.run.zones import check_workers, zone_of
@@ -91,7 +91,7 @@ def apply(
     Raises:
         DefinitionError: the function can never work, or the operator cannot run it.
         SessionError: the session cannot run the operator, or has a setting with which Spark's own
-            puts out rows twice.
+            puts out other rows than the function does.
         InvalidSettingError: the session has a time zone in which Spark's Python workers cannot read
             the timestamps that there are.
         MissingLibraryError: Spark's own part of "transformWithState" in Python lacks a library.
@@ -118,11 +118,13 @@ def apply(
         definition = bound(recipe, df.schema, names, **declared)
         operators.check(definition, operator, timeout, initial_state=has_initial)
     setting: Any = df.sparkSession.conf.get
+    version = df.sparkSession.version
     if operator == "transformWithState":
         operators.check_spark()
         operators.check_session(setting)
     else:
-        operators.check_output_batches(setting, many_keys=many_keys)
+        sure = many_keys and operators.has_extension(setting)
+        operators.check_output_batches(setting, operator, version, many_keys=sure)
     called = "many keys in a call" if many_keys else "one key in a call"
     _log.info("%s, by %s, runs on %s with %s", definition.name, names, operator, called)
     zone = zone_of(setting(_ZONE), _ZONE)
@@ -165,6 +167,13 @@ def apply(
         many_variables = variables.ManyVariables(
             calls, key, wire, output_schema, watermarked=watermarked
         )
+    sure = (
+        many_variables is not None
+        and initial is None
+        and variables.takes_keys(key_field(wire.schema, n).dataType for n in names)
+        and operators.has_many_variables(setting, version)
+    )
+    operators.check_output_batches(setting, operator, version, many_keys=sure)
     processor = Processor(
         calls,
         key,

@@ -9,6 +9,15 @@ import pickle
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
+from pyspark.sql.types import (
+    BooleanType,
+    ByteType,
+    DateType,
+    IntegerType,
+    LongType,
+    ShortType,
+    StringType,
+)
 
 from bucketstate.stateful.codec.kept import NO_TIMEOUT
 from bucketstate.stateful.codec.parts import ValueState
@@ -31,7 +40,7 @@ from bucketstate.stateful.run.variables import bound
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
 
-    from pyspark.sql.types import StructType
+    from pyspark.sql.types import DataType, StructType
 
     from bucketstate.stateful.codec.document import PartCodec, StateCodec
     from bucketstate.stateful.codec.kept import Kept
@@ -42,10 +51,28 @@ if TYPE_CHECKING:
     from bucketstate.stateful.run.variables import Bound, PartErrors
     from bucketstate.stateful.run.wire import Wire
 
+_EXACT = (
+    StringType(),
+    ByteType(),
+    ShortType(),
+    IntegerType(),
+    LongType(),
+    BooleanType(),
+    DateType(),
+)
+
 
 def takes(state: StateCodec) -> bool:
     """Whether all parts of a state are sent whole."""
     return all(part.kind is ValueState for part in state.parts.values())
+
+
+def takes_keys(sent: Iterable[DataType]) -> bool:
+    """Whether all grouping columns that travel as these are the same keys to Python.
+
+    The operator takes no others: see `isExact` in `ManyVariables.scala`.
+    """
+    return all(kind in _EXACT for kind in sent)
 
 
 def of_command(command: bytes) -> tuple[Any, Any]:

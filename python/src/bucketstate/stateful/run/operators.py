@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from datetime import UTC
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
@@ -33,6 +34,18 @@ if TYPE_CHECKING:
 Operator = Literal["applyInPandasWithState", "transformWithState"]
 
 _ROWS_PER_OUTPUT = "spark.sql.execution.arrow.maxRecordsPerOutputBatch"
+_BYTES_PER_OUTPUT = "spark.sql.execution.arrow.maxBytesPerOutputBatch"
+_SLICED = {
+    _ROWS_PER_OUTPUT: "puts out rows twice, or fails",
+    _BYTES_PER_OUTPUT: "fails, or puts out rows of nulls",
+}
+"""What the own ways of Spark 4.1 and 4.2 do where these settings have them slice their output."""
+_UNSLICED: dict[Operator, str] = {
+    "applyInPandasWithState": f"many_keys=True in a session with {PLUGINS_KEY}={PLUGIN_CLASS}",
+    "transformWithState": f"many_keys=True on Spark 4.2 with {PROVIDER_CLASS}, which takes states "
+    "whose parts are a ValueState each",
+}
+_MORE_THAN_NONE = re.compile(r"\s*0*[1-9]")
 
 TIMEOUTS = (None, "processing", "event")
 
@@ -146,28 +159,43 @@ def check_spark() -> None:
 
 
 def check_output_batches(
-    setting: Callable[[str, str], Any], *, many_keys: bool, version: str = pyspark.__version__
+    setting: Callable[[str, str], Any], operator: Operator, version: str, *, many_keys: bool
 ) -> None:
-    """Refuses a setting with which Spark's own `applyInPandasWithState` puts rows out twice.
+    """Refuses settings with which Spark's own operator puts out other rows than the function does.
 
-    Those are Spark 4.1 and 4.2, whose last slice of a batch of output is the whole batch. The
-    operator for many keys does not slice.
+    They have Spark slice each batch of output. In 4.1 and 4.2 the last slice may be the whole
+    batch, which is closed before the next one is sliced; and slices of `applyInPandasWithState`
+    have lost how many rows they have. The operators for many keys do not slice.
+
+    Args:
+        setting: gives a setting of the session, or the default.
+        operator: of Spark.
+        version: of the Spark that runs the query.
+        many_keys: whether an operator for many keys is sure to run.
 
     Raises:
-        SessionError: it is set, and Spark's own operator will run.
+        SessionError: one is set, and Spark's own operator may run.
     """
-    if not version.startswith(("4.1.", "4.2.")) or (many_keys and _has_extension(setting)):
+    if many_keys or not version.startswith(("4.1.", "4.2.")):
         return
-    most = str(setting(_ROWS_PER_OUTPUT, "-1"))
-    if int(most) > 0:
-        raise SessionError(
-            f"{_ROWS_PER_OUTPUT} is {most}, and with it applyInPandasWithState of Spark {version} "
-            "puts out rows twice. Unset it, or call with many keys: many_keys=True in a session "
-            f"with {PLUGINS_KEY}={PLUGIN_CLASS}."
-        )
+    for key, does in _SLICED.items():
+        most = str(setting(key, "-1"))
+        if _MORE_THAN_NONE.match(most):
+            raise SessionError(
+                f"{key} is {most}, and with it {operator} of Spark {version} {does}. Unset it, or "
+                f"call with many keys: {_UNSLICED[operator]}."
+            )
 
 
-def _has_extension(setting: Callable[[str, str], Any]) -> bool:
+def has_many_variables(setting: Callable[[str, str], Any], version: str) -> bool:
+    """Whether the operator for many keys of `transformWithState` is there, on Spark 4.1 or newer.
+
+    `check_session` has found the session extension then.
+    """
+    return not version.startswith("4.1.") and str(setting(PROVIDER_KEY, "")) == PROVIDER_CLASS
+
+
+def has_extension(setting: Callable[[str, str], Any]) -> bool:
     """Named itself, or by the plugin, which a builder's own list of extensions hides."""
     named = ((EXTENSIONS_KEY, EXTENSION_CLASS), (PLUGINS_KEY, PLUGIN_CLASS))
     return any(
@@ -193,7 +221,7 @@ def check_session(setting: Callable[[str, str], Any]) -> None:
     )
     provider = str(setting(PROVIDER_KEY, ""))
     if provider == PROVIDER_CLASS:
-        if not _has_extension(setting):
+        if not has_extension(setting):
             raise SessionError(
                 f"operator='transformWithState' with {PROVIDER_CLASS} needs the session extension "
                 f"{EXTENSION_CLASS}, and this session was made without it: make it with "
