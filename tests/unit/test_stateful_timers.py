@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
+from zoneinfo import ZoneInfo
 
 import pytest
 from hypothesis import given
@@ -225,6 +226,64 @@ def test_timers_that_cannot_be_are_refused(
     with pytest.raises(StateUsageError) as refusal:
         running.run(ROW)
     assert told in str(refusal.value)
+
+
+# The last whole millisecond.
+LAST = datetime.max.replace(microsecond=999_000, tzinfo=UTC)
+
+
+@pytest.mark.parametrize("operator", OPERATORS)
+@pytest.mark.parametrize("clock", ["processing", "event"])
+@pytest.mark.parametrize("zone", ["UTC", "America/New_York", "Europe/Berlin"])
+def test_the_last_moment_is_one(operator: Operator, clock: str, zone: str) -> None:
+    """In Berlin it is of the year 10000: there it bears the offset of UTC."""
+
+    def make(state: State[Total]) -> None:
+        state.registerTimer(datetime.max.replace(tzinfo=UTC), name="x")
+        if clock == "event":
+            state.timeout_at(LAST)
+        else:
+            state.timeout_after(LAST - state.now)
+
+    def look(state: State[Total]) -> None:
+        assert [t.at for t in state.listTimers()] == [LAST]
+        assert state.timeout == LAST
+
+    running = harness(operator, make, look, timeout=clock, time_zone=zone)
+    if clock == "event":
+        running.watermark = START
+    running.run(ROW)
+    assert running.timeout("a") == LAST
+    running.run(ROW)
+    assert [t.at for t in running.timers("a")] == [LAST]
+
+
+@pytest.mark.parametrize("operator", OPERATORS)
+@pytest.mark.parametrize(
+    ("timeout", "act"),
+    [
+        ("processing", lambda s: s.timeout_after(timedelta.max)),
+        ("processing", lambda s: s.registerTimer(datetime.max)),
+        ("event", lambda s: s.timeout_at(datetime.max)),
+        ("event", lambda s: s.registerTimer(datetime.max, name="x")),
+    ],
+)
+def test_what_is_beyond_the_years_of_python_is_refused(
+    operator: Operator, timeout: Any, act: Any
+) -> None:
+    """As the last evening of 9999 in New York is, in UTC."""
+    running = harness(operator, act, timeout=timeout, time_zone="America/New_York")
+    if timeout == "event":
+        running.watermark = START
+    with pytest.raises(StateUsageError, match=r"for Key.* is beyond the years 1 to 9999"):
+        running.run(ROW)
+
+
+@pytest.mark.parametrize("zone", ["UTC", "America/New_York", "Europe/Berlin"])
+def test_timers_that_earlier_versions_set_for_later_are_at_the_end(zone: str) -> None:
+    far_off = timedelta.max // timedelta(milliseconds=1)
+    timer = Timer.of((far_off, "x"), ZoneInfo(zone))
+    assert (timer.at, timer.millis) == (LAST, far_off)
 
 
 texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=6)

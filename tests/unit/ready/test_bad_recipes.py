@@ -15,6 +15,7 @@ from bucketstate.testing import Harness
 from tests.unit.ready.rows import MINUTE, SCHEMA, row
 
 SECONDS: Any = 60
+FAR = timedelta(days=999_999_999)
 
 
 @pytest.mark.parametrize(
@@ -23,6 +24,8 @@ SECONDS: Any = 60
         (lambda: stateful.reduce(n=count(), ttl=SECONDS), r"reduce: ttl=60: give a timedelta"),
         (lambda: stateful.reduce(n=count(), at="at"), r"at='at' is what ttl= goes by"),
         (lambda: stateful.latest("at", ttl=timedelta(0)), r"latest: ttl=.* whole milliseconds"),
+        (lambda: stateful.reduce(n=count(), ttl=FAR), r"reduce: ttl=.* give at most 1,000 years"),
+        (lambda: stateful.sessions("at", FAR, n=count()), r"sessions: gap=.* at most 1,000 years"),
         (lambda: stateful.latest("at", clock="wall"), r"must be 'processing' or 'event'"),
         (lambda: stateful.windows("at", SECONDS, n=count()), r"windows: length=60: give a timed"),
         (

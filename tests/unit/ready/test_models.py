@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable
 from dataclasses import is_dataclass
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from fractions import Fraction
 from math import isnan
@@ -421,3 +421,22 @@ def test_many_different_values() -> None:
         (made,) = harness.run(rows)
     assert abs(made["coarse"] / 7500 - 1) < 0.2
     assert abs(made["fine"] / 7500 - 1) < 0.05
+
+
+@pytest.mark.parametrize(
+    "recipe",
+    [
+        stateful.reduce(n=stateful.count(), ttl=MINUTE, at="at"),
+        stateful.latest("at", ttl=MINUTE, clock="event"),
+        stateful.dedup(ttl=MINUTE, at="at"),
+        stateful.rate_limit(2, MINUTE, at="at"),
+    ],
+    ids=repr,
+)
+def test_what_is_due_beyond_all_years_is_kept(recipe: stateful.Recipe) -> None:
+    harness = Harness(recipe, by="k", schema=SCHEMA, time_zone="Asia/Tokyo")
+    last = datetime.max.replace(tzinfo=UTC)
+    assert len(harness.run([{**row("a", 0), "at": last}])) == 1
+    assert harness.timeout("a") == last - timedelta(microseconds=999)
+    harness.run([{**row("b", 0), "at": last}])
+    assert [key.k for key in harness.states()] == ["a", "b"]

@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from bucketstate.notebook import MOST, table
 from bucketstate.stateful.codec.document import Clock
-from bucketstate.stateful.codec.instants import MICROS_PER_MILLI, MILLISECOND, Timer, local
+from bucketstate.stateful.codec.instants import MICROS_PER_MILLI, MILLISECOND, Timer, local, reached
 from bucketstate.stateful.codec.kept import NO_TIMEOUT
 from bucketstate.stateful.codec.times import moment
 from bucketstate.stateful.errors import (
@@ -614,7 +614,7 @@ class Harness(Generic[S]):
     def _timeout_of(self, kept: Kept | None) -> datetime | None:
         if kept is None or kept.timeout == NO_TIMEOUT:
             return None
-        return local(kept.timeout, self._zone)
+        return reached(kept.timeout, self._zone)
 
     def _timers_of(self, kept: Kept | None) -> list[Timer]:
         return [] if kept is None else [Timer.of(t, self._zone) for t in kept.timers]

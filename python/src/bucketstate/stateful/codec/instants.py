@@ -36,9 +36,29 @@ def wall_micros(value: datetime) -> int:
     return (value - _WALL_EPOCH) // _MICROSECOND
 
 
+FIRST, LAST = (millis(end.replace(tzinfo=UTC)) for end in (datetime.min, datetime.max))
+"""The first and the last millisecond since the epoch that are of Python's years in UTC."""
+
+
 def local(at: int, zone: tzinfo) -> datetime:
-    """Milliseconds since the epoch with the offset of that zone."""
-    return fixed(EPOCH + at * MILLISECOND, zone)
+    """Milliseconds since the epoch with the offset of that zone.
+
+    With that of UTC for the last hours of 9999 that are of a later year in the zone. OverflowError
+    for what has no year in Python.
+    """
+    try:
+        return of_micros(at * MICROS_PER_MILLI, zone)
+    except OverflowError:
+        return EPOCH + at * MILLISECOND
+
+
+def reached(at: int, zone: tzinfo) -> datetime:
+    """When a timer is reached that was set for so many milliseconds since the epoch, as `local`.
+
+    One that an earlier version set beyond Python's years is never reached, and is shown as of their
+    end.
+    """
+    return local(min(at, LAST), zone)
 
 
 def of_micros(at: int, zone: tzinfo) -> datetime:
@@ -91,7 +111,7 @@ class Timer:
     @staticmethod
     def of(due: Due, zone: tzinfo) -> Timer:
         """A timer as it is stored, in a time zone."""
-        return Timer(local(due[0], zone), due[1], due[0])
+        return Timer(reached(due[0], zone), due[1], due[0])
 
     def getExpiryTimeInMs(self) -> int:
         """When it is reached, in milliseconds since 1970; as Spark names it."""

@@ -126,11 +126,14 @@ class DatetimeCodec(Codec):
 def moment(when: Any, zone: tzinfo) -> int:
     """A time that something is set for, in milliseconds since the epoch; MismatchError for others.
 
-    What is below a millisecond is cut, also of a time of pandas.
+    What is below a millisecond is cut, also of a time of pandas. The hours at the ends of Python's
+    years may be of other years in UTC.
     """
     if isinstance(when, pd.Timestamp):
         when = when.to_pydatetime(warn=False)
-    return millis(DatetimeCodec(zone).check(when))
+    if not isinstance(when, datetime) or when is pd.NaT:
+        raise MismatchError(DatetimeCodec.expected, when)
+    return millis(when if when.utcoffset() is not None else when.replace(tzinfo=zone))
 
 
 class LocalDatetimeCodec(Codec):

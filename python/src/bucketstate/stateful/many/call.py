@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from bucketstate.stateful.codec.instants import MICROS_PER_MILLI, MILLISECOND, local
+from bucketstate.stateful.codec.instants import FIRST, LAST, MICROS_PER_MILLI, MILLISECOND, local
 from bucketstate.stateful.codec.kept import NO_TIMEOUT
 from bucketstate.stateful.codec.times import moment
 from bucketstate.stateful.errors import (
@@ -23,6 +23,7 @@ from bucketstate.stateful.many.protocol import PUT, REMOVED, STATE, UNTOUCHED
 from bucketstate.stateful.many.tables import OTHER_ORDER, arrow_of, counts_up, flags
 from bucketstate.stateful.run.usage import (
     check_kind,
+    check_years,
     checked_watermark,
     warn_of_first_watermark,
 )
@@ -39,6 +40,11 @@ if TYPE_CHECKING:
 
     Numbers = np.ndarray[Any, np.dtype[np.int64]]
     Bools = np.ndarray[Any, np.dtype[np.bool_]]
+
+
+_DAY = 86_400_000
+_PER_MILLI = {"ms": 1, "us": MICROS_PER_MILLI, "ns": 1_000_000}
+_MOST = 1 << 60
 
 
 class ColumnsCall:
@@ -122,7 +128,9 @@ class ColumnsCall:
 
     @cached_property
     def timeout(self) -> Any:
-        micros = pa.array(self._timeouts * MICROS_PER_MILLI, mask=self._timeouts == NO_TIMEOUT)
+        # As `reached` says it.
+        at = np.minimum(self._timeouts, LAST)
+        micros = pa.array(at * MICROS_PER_MILLI, mask=at == NO_TIMEOUT)
         return self._tables.column(micros.cast(pa.timestamp("us", zone_name(self._zone))))
 
     def of(self, rows: Any) -> Any:
@@ -155,6 +163,7 @@ class ColumnsCall:
         which = self._which(where, "timeout_at")
         at = self._instants(when)
         which = which & (at != NO_TIMEOUT)
+        self._check_years(at, which, "timeout_at")
         watermark = self._watermark("timeout_at was called")
         late = which & (at < max(watermark, 1))
         if late.any():
@@ -180,7 +189,9 @@ class ColumnsCall:
                 f"timeout_after for {self.key(first)!r} is {spans[first]} ms: give a timedelta of "
                 "1 ms or more."
             )
-        self._new_timeouts[which] = self._now + spans[which]
+        at = self._now + spans
+        self._check_years(at, which, "timeout_after")
+        self._new_timeouts[which] = at[which]
 
     def key(self, number: int) -> Any:
         """A key for messages."""
@@ -262,11 +273,11 @@ class ColumnsCall:
         array = self._by_key(when, "timeout_at", "a datetime")
         if not pa.types.is_timestamp(array.type) and not pa.types.is_null(array.type):
             raise self._no_column(when, "timeout_at", "a datetime")
+        found, absent = _whole_millis(array)
         if pa.types.is_timestamp(array.type) and array.type.tz is None:
-            array = instants(array.cast(pa.timestamp("us")), self._zone)
-        micros = array.cast(pa.timestamp("us", "UTC"), safe=False).cast(pa.int64())
-        absent = micros.is_null().to_numpy(zero_copy_only=False)
-        found = micros.fill_null(0).to_numpy() // MICROS_PER_MILLI
+            # Arrow is not asked for offsets of years that no datetime has.
+            readings = pa.array(np.clip(found, FIRST - _DAY, LAST + _DAY)).cast(pa.timestamp("ms"))
+            found = instants(readings, self._zone).cast(pa.int64()).to_numpy()
         made: Numbers = np.where(absent, NO_TIMEOUT, found)
         return made
 
@@ -278,9 +289,13 @@ class ColumnsCall:
         array = self._by_key(duration, "timeout_after", "a timedelta")
         if not pa.types.is_duration(array.type) and not pa.types.is_null(array.type):
             raise self._no_column(duration, "timeout_after", "a timedelta")
-        micros = array.cast(pa.duration("us"), safe=False).cast(pa.int64())
-        absent = micros.is_null().to_numpy(zero_copy_only=False)
-        return micros.fill_null(0).to_numpy() // MICROS_PER_MILLI, absent
+        return _whole_millis(array)
+
+    def _check_years(self, at: Numbers, which: Bools, method: str) -> None:
+        beyond = which & ((at < FIRST) | (at > LAST))
+        if beyond.any():
+            first = int(np.flatnonzero(beyond)[0])
+            check_years(int(at[first]), f"{method} for {self.key(first)!r}")
 
     def _check_order(self, given: Any, what: str) -> None:
         if not counts_up(given):
@@ -303,6 +318,18 @@ class ColumnsCall:
             f"{method} of {self.name} got {MismatchError('', given).found_text}, expected "
             f"{expected}, or one for each of the {self.count} keys, in their order."
         )
+
+
+def _whole_millis(array: pa.Array) -> tuple[Numbers, Bools]:
+    """A column of times or durations in milliseconds, and where it has none."""
+    absent = array.is_null().to_numpy(zero_copy_only=False)
+    if pa.types.is_null(array.type):
+        return np.zeros(len(array), np.int64), absent
+    found = array.cast(pa.int64()).fill_null(0).to_numpy()
+    # What is cut is beyond all years, and would become another time with 64 bits.
+    if array.type.unit == "s":
+        return np.clip(found, -_MOST // 1000, _MOST // 1000) * 1000, absent
+    return np.clip(found // _PER_MILLI[array.type.unit], -_MOST, _MOST), absent
 
 
 def in_zone(columns: pa.StructArray, zone: tzinfo) -> pa.StructArray:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from bucketstate.stateful.ready.instants import instants, watermark_of
+from bucketstate.stateful.ready.instants import timeouts, watermark_of
 from bucketstate.stateful.run.many_keys import Keys
 
 if TYPE_CHECKING:
@@ -43,4 +43,4 @@ def forget_at(keys: Keys[Any], due: pa.Array) -> None:
     """Keys are forgotten at a time in microseconds, at once if it is over, never if it is null."""
     over = pc.fill_null(pc.less(due, watermark_of(keys)), False)
     keys.clear(where=over)
-    keys.timeout_at(instants(due), where=pc.invert(over))
+    keys.timeout_at(timeouts(due), where=pc.invert(over))

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
     from bucketstate.stateful.run.handle import Timeout
 
+_LONGEST = timedelta(days=365_000)
+
 
 class Recipe(ABC):
     """What `reduce`, `windows` and their like return: `apply`, `Harness` and `compare` take it.
@@ -180,10 +182,15 @@ def time_column(schema: StructType, column: str, what: str) -> None:
 
 
 def millis_of(given: Any, what: str) -> int:
-    """A timedelta in milliseconds. Raises DefinitionError for none of whole ones from 1."""
+    """A timedelta in milliseconds.
+
+    Raises DefinitionError for none of whole ones from 1, and for one that leads out of all years.
+    """
     if not isinstance(given, timedelta) or given < MILLISECOND or given % MILLISECOND:
         raise DefinitionError(
             f"{what}={given!r}: give a timedelta of whole milliseconds from 1, such as "
             "timedelta(minutes=5)."
         )
+    if given > _LONGEST:
+        raise DefinitionError(f"{what}={given!r}: give at most 1,000 years, of 365 days.")
     return given // MILLISECOND

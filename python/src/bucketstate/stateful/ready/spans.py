@@ -11,7 +11,7 @@ from pyspark.sql.functions import col
 from pyspark.sql.types import StructField, StructType, TimestampType
 
 from bucketstate.stateful.errors import DefinitionError
-from bucketstate.stateful.ready.instants import instants
+from bucketstate.stateful.ready.instants import instants, timeouts
 from bucketstate.stateful.ready.recipe import Recipe, time_column
 from bucketstate.stateful.run.wire import WATERMARK
 
@@ -70,7 +70,7 @@ def call_at(keys: Keys[Any], ends: pa.Array, where: pa.Array) -> None:
     """Keys are called when the watermark has reached the end of their span, in microseconds."""
     # A timeout is reached once the watermark is beyond it. Both have whole milliseconds, so that of
     # an end within one is the last that lies before it, and never one that is over.
-    keys.timeout_at(instants(pc.subtract(ends, 1)), where=where)
+    keys.timeout_at(timeouts(pc.subtract(ends, 1)), where=where)
 
 
 def spans_of(starts: pa.Array, ends: pa.Array) -> pa.StructArray:

@@ -7,7 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar, cast
 
 from bucketstate.stateful.codec.document import Clock, StateCodec
-from bucketstate.stateful.codec.instants import MILLISECOND, Timer, local
+from bucketstate.stateful.codec.instants import MILLISECOND, Timer, local, reached
 from bucketstate.stateful.codec.kept import NO_TIMEOUT, Kept, order
 from bucketstate.stateful.codec.parts import MapState, holds
 from bucketstate.stateful.codec.times import moment
@@ -21,6 +21,7 @@ from bucketstate.stateful.errors import (
 from bucketstate.stateful.run.usage import (
     check_clock,
     check_kind,
+    check_years,
     checked_watermark,
     warn_of_first_watermark,
 )
@@ -162,7 +163,7 @@ class State(Generic[T]):
     def timeout(self) -> datetime | None:
         """The timeout in force when the call began, or None."""
         at = self._kept.timeout
-        return None if at == NO_TIMEOUT else local(at, self._zone)
+        return None if at == NO_TIMEOUT else reached(at, self._zone)
 
     @property
     def now(self) -> datetime:
@@ -191,14 +192,16 @@ class State(Generic[T]):
 
         Raises:
             StateUsageError: the query does not run with timeout="processing", or the duration is no
-                timedelta or too short.
+                timedelta, too short, or leads beyond the year 9999.
         """
         check_kind(self._timeout_kind, "processing", "timeout_after", "timeout_at(datetime)")
         if not isinstance(duration, timedelta) or duration < MILLISECOND:
             raise StateUsageError(
                 f"timeout_after({duration!r}) for {self._key!r}: give a timedelta of 1 ms or more."
             )
-        self._new_timeout = self._slot.now + duration // MILLISECOND
+        at = self._slot.now + duration // MILLISECOND
+        check_years(at, f"timeout_after({duration!r}) for {self._key!r}")
+        self._new_timeout = at
 
     def timeout_at(self, when: datetime) -> None:
         """Calls the function for this key once the watermark has passed `when`.
@@ -210,8 +213,8 @@ class State(Generic[T]):
                 own.
 
         Raises:
-            StateUsageError: the query does not run with timeout="event", or `when` is no datetime
-                or before the watermark.
+            StateUsageError: the query does not run with timeout="event", or `when` is no datetime,
+                before the watermark, or beyond the year 9999 in UTC.
         """
         check_kind(self._timeout_kind, "event", "timeout_at", "timeout_after(timedelta)")
         self._new_timeout = self._future(when, "timeout_at")
@@ -228,8 +231,8 @@ class State(Generic[T]):
                 time.
 
         Raises:
-            StateUsageError: the query has no timeout, the clock has passed the time, or what is
-                given is no datetime or no name.
+            StateUsageError: the query has no timeout, the clock has passed the time, it is beyond
+                the year 9999 in UTC, or what is given is no datetime or no name.
         """
         check_clock(self._timeout_kind, "registerTimer")
         at = self._future(when, "registerTimer")
@@ -367,6 +370,7 @@ class State(Generic[T]):
                 f"{method}({when!s}) for {self._key!r} is not after the batch's processing time "
                 f"{self.now!s}. Give a later time, or act on the key now."
             )
+        check_years(at, f"{method}({when!s}) for {self._key!r}")
         return at
 
     def _load(self) -> tuple[Any, str]:

@@ -167,7 +167,7 @@ class Keys(Generic[T]):
 
         Raises:
             StateUsageError: the query does not run with timeout="event", or a time is before the
-                watermark.
+                watermark, or beyond the year 9999 in UTC.
             WrongTypeError: it is no datetime.
         """
         self._call.timeout_at(when, where)
@@ -184,7 +184,7 @@ class Keys(Generic[T]):
 
         Raises:
             StateUsageError: the query does not run with timeout="processing", or a duration is too
-                short.
+                short, or leads beyond the year 9999.
             WrongTypeError: it is no timedelta.
         """
         self._call.timeout_after(duration, where)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from typing import TYPE_CHECKING
 
+from bucketstate.stateful.codec.instants import FIRST, LAST
 from bucketstate.stateful.errors import FirstWatermarkWarning, StateUsageError
 
 if TYPE_CHECKING:
@@ -48,6 +49,18 @@ def checked_watermark(found: int | None, why: str) -> int:
             "the function is applied."
         )
     return found
+
+
+def check_years(at: int, asked: str) -> None:
+    """Refuses a time, in milliseconds since the epoch, that no datetime of UTC can be.
+
+    A call that sees the timer could not be told when it is reached. `asked` is what set it.
+    """
+    if not FIRST <= at <= LAST:
+        raise StateUsageError(
+            f"{asked} is beyond the years 1 to 9999, and Python has no others. Give a nearer time, "
+            "or set none for what is never to be reached."
+        )
 
 
 def warn_of_first_watermark(at: int, method: str) -> None:
