@@ -315,7 +315,7 @@ TYPES = (
     "k string, i int, l long, s smallint, f float, d double, b boolean, t timestamp, "
     "tn timestamp_ntz, dt date, de decimal(10,2), bi binary, al array<int>, ad array<double>, "
     "at array<timestamp>, st struct<a:int,t:timestamp>, m map<string,int>, "
-    "iv interval day to second"
+    "ma map<string,array<double>>, iv interval day to second"
 )
 
 
@@ -333,7 +333,8 @@ def test_every_type_comes_and_goes_over_columns(
         "tn": datetime(2025, 10, 26, 2, 30), "dt": first.date(), "de": Decimal("1.25"), "bi": b"x",
         # Spark 4.1 makes floats of whole numbers beside a null in an array.
         "al": [1, None] if MINOR != "4.1" else [1], "ad": [1.0, None], "at": [second],
-        "st": {"a": 1, "t": second}, "m": {"x": 1, "y": None}, "iv": timedelta(days=1, seconds=2),
+        "st": {"a": 1, "t": second}, "m": {"x": 1, "y": None},
+        "ma": {"x": [1.0, None], "y": None}, "iv": timedelta(days=1, seconds=2),
     }  # fmt: skip
     empty = dict.fromkeys(whole) | {"k": "b"}
     with set_to(spark, {"session.timeZone": "Europe/Berlin"}):

@@ -300,6 +300,8 @@ def _seen(array: pa.Array, kind: pa.DataType) -> pa.Array:
         return make.from_arrays(
             pa.array(offsets, pa.int32() if make is pa.ListArray else pa.int64()), inner, mask=mask
         )
+    if pa.types.is_map(array.type):
+        return _seen_maps(array, kind)
     if pa.types.is_struct(array.type):
         inner = [_seen(array.field(n), f.type) for n, f in enumerate(kind)]
         fields = [pa.field(f.name, a.type) for f, a in zip(kind, inner, strict=True)]
@@ -308,6 +310,27 @@ def _seen(array: pa.Array, kind: pa.DataType) -> pa.Array:
     if array.type == kind or pa.types.is_large_string(array.type):
         return array
     return array.cast(kind)
+
+
+def _seen_maps(array: pa.MapArray, kind: pa.MapType) -> pa.Array:
+    if not len(array):
+        return pa.array([], kind)
+    edges = array.offsets.to_numpy()
+    first, count = int(edges[0]), int(edges[-1] - edges[0])
+    keys, items = array.keys.slice(first, count), array.items.slice(first, count)
+    lengths = np.diff(edges)
+    absent = array.is_null().to_numpy(zero_copy_only=False)
+    if lengths[absent].any():
+        # What lies behind a null is not of it.
+        kept = pa.array(np.repeat(~absent, lengths))
+        keys, items = keys.filter(kept), items.filter(kept)
+        lengths = np.where(absent, 0, lengths)
+    offsets = np.concatenate(([0], np.cumsum(lengths)))
+    return pa.MapArray.from_arrays(
+        pa.array(offsets, pa.int32(), mask=np.append(absent, False)),
+        _seen(keys, kind.key_type),
+        _seen(items, kind.item_type),
+    )
 
 
 def _zoned(kind: pa.DataType, zone: tzinfo) -> pa.DataType:
