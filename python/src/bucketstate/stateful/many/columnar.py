@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+from datetime import UTC
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyspark.sql.types import DoubleType, FloatType, StructField, StructType
+from pyspark.sql.types import (
+    ArrayType,
+    DoubleType,
+    FloatType,
+    MapType,
+    StructField,
+    StructType,
+)
 
 from bucketstate.optional import pandas as pd
 from bucketstate.stateful.codec.codecs import missing
@@ -31,6 +39,7 @@ from bucketstate.stateful.run.chunks import arrow_schema, columns_of
 from bucketstate.stateful.run.frames import Frames
 from bucketstate.stateful.run.keys import key_field
 from bucketstate.stateful.run.many_keys import Keys
+from bucketstate.stateful.run.plain import Plain
 from bucketstate.stateful.run.slots import GroupSlot
 
 if TYPE_CHECKING:
@@ -46,6 +55,7 @@ if TYPE_CHECKING:
 
 
 _FEW = 16
+_NESTED = ArrayType | MapType | StructType
 
 
 class Answer(NamedTuple):
@@ -189,13 +199,12 @@ class ColumnsAlone:
 
     def __init__(self, columnar: Columnar, names: tuple[str, ...]) -> None:
         self._columnar = columnar
-        self._names = names
         schema = columnar.wire.schema
         key = StructType([StructField(n, key_field(schema, n).dataType) for n in names])
         self._call = call_type(key)
-        self._floats = [isinstance(f.dataType, FloatType | DoubleType) for f in key.fields]
+        self._keys = [_Travelled(f) for f in key.fields]
+        self._sent = [_Travelled(f) for f in columnar.wire.sent.fields]
         self._types = arrow_schema(columnar.wire.sent)
-        self._cells = [Cells(f.dataType) for f in columnar.wire.sent.fields]
 
     def __call__(
         self, cells: tuple[Any, ...], chunks: Iterable[pd.DataFrame], group: GroupState
@@ -205,7 +214,7 @@ class ColumnsAlone:
         rows = self._line([]) if timed_out else self._line([dict(c) for c in columns_of(chunks)])
         kept = slot.kept
         call = {
-            "key": dict(zip(self._names, map(_plain, cells, self._floats), strict=True)),
+            "key": {k.name: k.cell(c) for k, c in zip(self._keys, cells, strict=True)},
             "state": None
             if kept is NOTHING_KEPT
             else dict(zip(SCHEMA.names, kept.row, strict=True)),
@@ -227,12 +236,46 @@ class ColumnsAlone:
     def _line(self, chunks: list[dict[str, Any]]) -> pa.StructArray:
         """The rows as they travel on the operator for many keys."""
         arrays = [
-            pa.concat_arrays([_array(c[f.name], f.type, cells) for c in chunks])
+            pa.concat_arrays([sent.array(c[f.name], f.type) for c in chunks])
             if chunks
             else pa.array([], f.type)
-            for f, cells in zip(self._types, self._cells, strict=True)
+            for f, sent in zip(self._types, self._sent, strict=True)
         ]
         return pa.StructArray.from_arrays(arrays, fields=list(self._types))
+
+
+class _Travelled:
+    """A column as Spark's own worker hands it over: picklable, without side effects."""
+
+    def __init__(self, field: StructField) -> None:
+        kind = field.dataType
+        self.name = field.name
+        self._cells = Cells(kind)
+        self._is_float = isinstance(kind, FloatType | DoubleType)
+        # Times travel as whole numbers, so that no zone matters.
+        self._plain = Plain(kind, UTC) if isinstance(kind, _NESTED) else None
+
+    def array(self, series: pd.Series[Any], kind: pa.DataType) -> pa.Array:
+        """The column as Arrow; NaN stays NaN, since no float travels as null.
+
+        Raises WrongTypeError, with the column's name, for what pandas may have changed.
+        """
+        if self._plain is not None:
+            return self._cells.array(self._plain.column(self.name, series.tolist()), kind)
+        if series.dtype == object:
+            return self._cells.array(series.tolist(), kind)
+        if self._is_float:
+            return pa.array(series.to_numpy(), kind, from_pandas=False)
+        return pa.Array.from_pandas(series, type=kind)
+
+    def cell(self, value: Any) -> Any:
+        """A key's value as Python has it. Raises as `array` does."""
+        if self._plain is not None:
+            return self._plain.column(self.name, [value])[0]
+        # To pandas a null is a NaN or a NaT; a key of floats may be a NaN itself.
+        if not self._is_float and missing(value):
+            return None
+        return value.item() if isinstance(value, np.generic) else value
 
 
 def _frame(rows: pa.StructArray) -> pd.DataFrame:
@@ -261,26 +304,6 @@ def _with_dicts(value: Any, kind: pa.DataType) -> Any:
     if pa.types.is_list(kind):
         return [_with_dicts(v, kind.value_type) for v in value]
     return {f.name: _with_dicts(value[f.name], f.type) for f in kind}
-
-
-def _array(series: pd.Series[Any], kind: pa.DataType, cells: Cells) -> pa.Array:
-    """A column of Spark's own worker as Arrow; NaN stays NaN, since no float travels as null."""
-    if series.dtype == object:
-        return cells.array(series.tolist(), kind)
-    if pa.types.is_floating(kind):
-        return pa.array(series.to_numpy(), kind, from_pandas=False)
-    return pa.Array.from_pandas(series, type=kind)
-
-
-def _plain(cell: Any, is_float: bool) -> Any:
-    if isinstance(cell, np.ndarray):
-        return cell.tolist()
-    # To pandas a null is a NaN or a NaT; a key of floats may be a NaN itself.
-    if not is_float and missing(cell):
-        return None
-    if isinstance(cell, np.generic):
-        return cell.item()
-    return cell.asDict(True) if hasattr(cell, "asDict") else cell
 
 
 def _seen(array: pa.Array, kind: pa.DataType) -> pa.Array:

@@ -135,13 +135,7 @@ class Inputs:
         values: list[Any] = column if isinstance(column, list) else column.tolist()
         plain = self._plain.get(name)
         if plain is not None:
-            try:
-                return [*map(plain, values)]
-            except MismatchError as e:
-                raise WrongTypeError(
-                    f"The column {name} of the rows has {e.found_text}, expected {e.expected}. "
-                    "Cast the column to what holds it, such as a text."
-                ) from None
+            return plain.column(name, values)
         if exact or name not in self._whole or _whole(column):
             return values
         # pandas holds whole numbers of fewer bits as floats where a column has nulls, or has NA.

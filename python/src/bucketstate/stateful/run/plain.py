@@ -22,9 +22,10 @@ from pyspark.sql.types import (
 from bucketstate.optional import pandas as pd
 from bucketstate.stateful.codec.codecs import whole
 from bucketstate.stateful.codec.instants import of_micros, of_wall_micros
-from bucketstate.stateful.errors import MismatchError
+from bucketstate.stateful.errors import MismatchError, WrongTypeError
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
     from datetime import tzinfo
 
 
@@ -49,6 +50,16 @@ class Plain:
     def __call__(self, value: Any) -> Any:
         return self._plain(value, self._spark)
 
+    def column(self, name: str, values: Iterable[Any]) -> list[Any]:
+        """All values of a column of the rows; WrongTypeError, with its name, for a mismatch."""
+        try:
+            return [*map(self, values)]
+        except MismatchError as e:
+            raise WrongTypeError(
+                f"The column {name} of the rows has {e.found_text}, expected {e.expected}. "
+                "Cast the column to what holds it, such as a text."
+            ) from None
+
     def _plain(self, value: Any, spark: DataType) -> Any:
         if value is None or value is pd.NA or value is pd.NaT:
             return None
@@ -67,6 +78,8 @@ class Plain:
                 if isinstance(spark.elementType, FloatType | DoubleType):
                     # To pandas they are one; so they are on every way that rows come.
                     return [math.nan if v is None else v for v in values]
+                if isinstance(spark.elementType, IntegralType) and _whole_numbers(value):
+                    return values
                 return [self._plain(v, spark.elementType) for v in values]
             case MapType():
                 pairs = value.items() if isinstance(value, dict) else value
@@ -99,3 +112,7 @@ class Instant(int):
 
 def _numbers(value: Any) -> bool:
     return isinstance(value, np.ndarray) and value.dtype.kind not in "mMO"
+
+
+def _whole_numbers(value: Any) -> bool:
+    return isinstance(value, np.ndarray) and value.dtype.kind == "i"
