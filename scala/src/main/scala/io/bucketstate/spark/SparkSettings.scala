@@ -51,19 +51,14 @@ private[bucketstate] object SparkSettings {
    */
   def evolves(conf: StateStoreConf): Boolean = conf.stateStoreEncodingFormat == "avro"
 
-  /**
-   * Throws where Spark calls a store from two threads at once: with this setting of an application, which came with Spark
-   * 4.3, one gives keys to Python and asks the store for their states, while the task's own thread puts others.
-   */
+  /** Throws where Spark calls a store from two threads at once. */
   def requireOneThread(): Unit =
-    if (SparkInternals.ofApplication(PipelinedPython).exists(_.trim.equalsIgnoreCase("true")))
+    if (SparkInternals.hasTwoThreads)
       throw new InvalidException(
-        s"$PipelinedPython is true: with it Spark calls a state store from two threads at once, and states could come " +
-          "under other keys",
-        s"Start the application without $PipelinedPython."
+        s"${SparkInternals.PipelinedPython} is true: with it Spark calls a state store from two threads at once, and " +
+          "states could come under other keys",
+        s"Start the application without ${SparkInternals.PipelinedPython}."
       )
-
-  private final val PipelinedPython = "spark.python.udf.pipelined.enabled"
 
   /** @param scope whose settings are wanted */
   def read(conf: StateStoreConf, scope: QueryScope = QueryScope.Unknown): StoreConfig = {

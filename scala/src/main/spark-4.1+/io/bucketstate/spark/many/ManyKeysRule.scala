@@ -4,6 +4,7 @@ import org.apache.spark.internal.Logging
 import org.apache.spark.sql.catalyst.expressions.PythonUDF
 import org.apache.spark.sql.catalyst.rules.Rule
 import org.apache.spark.sql.execution.python.streaming.FlatMapGroupsInPandasWithStateExec
+import org.apache.spark.sql.execution.streaming.state.SparkInternals
 import org.apache.spark.sql.execution.{ColumnarRule, SparkPlan}
 
 /**
@@ -39,10 +40,15 @@ private[bucketstate] final class ManyKeysRule extends ColumnarRule with Logging 
 private[many] object ManyKeysRule {
   private val StateFormat = 2
 
-  /** Whether the function takes many keys, on an operator of Spark's that stores what this project's does. */
+  /**
+   * Whether the function takes many keys, on an operator of Spark's that stores what this project's does.
+   *
+   * Not where one thread makes the calls and another one takes the answers: this project's operator matches them by their
+   * order, in one thread, and states would come under other keys. Spark's own operator names the key in each answer.
+   */
   def isFor(found: FlatMapGroupsInPandasWithStateExec): Boolean =
     found.getClass == classOf[FlatMapGroupsInPandasWithStateExec] && found.stateInfo.isDefined &&
-      found.stateFormatVersion == StateFormat && isMarked(found)
+      found.stateFormatVersion == StateFormat && isMarked(found) && !SparkInternals.hasTwoThreads
 
   private def isMarked(found: FlatMapGroupsInPandasWithStateExec): Boolean =
     found.functionExpr match {

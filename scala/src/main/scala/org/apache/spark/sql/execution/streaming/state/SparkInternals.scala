@@ -81,9 +81,16 @@ object SparkInternals {
       Option(task.getLocalProperty(SparkContext.SPARK_JOB_DESCRIPTION))
     )
 
-  /** What the application was started with under this name. */
-  def ofApplication(setting: String): Option[String] =
-    Option(SparkEnv.get).flatMap(_.conf.getOption(setting))
+  /** A setting of an application, which came with Spark 4.3: see [[hasTwoThreads]]. */
+  val PipelinedPython: String = "spark.python.udf.pipelined.enabled"
+
+  /**
+   * Whether Spark calls a store of Python's operators from two threads at once: one gives keys to Python and asks the store
+   * for their states, while the task's own thread puts others.
+   */
+  def hasTwoThreads: Boolean = Option(SparkEnv.get)
+    .flatMap(_.conf.getOption(PipelinedPython))
+    .exists(_.trim.equalsIgnoreCase("true"))
 
   /** The key that Spark gives the metadata of columns that a watermark is of. */
   val WatermarkKey: String = EventTimeWatermark.delayKey
