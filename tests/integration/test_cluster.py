@@ -84,6 +84,14 @@ def test_a_speculative_attempt_overtakes(tmp_path: Path, two_hosts: str) -> None
     assert answer["slowest"] < SLOW_SECONDS * 1000, "the slow attempt was waited for"
 
 
+@pytest.mark.parametrize("door", cases(["configure"], ["enable"]))
+def test_the_next_session_s_executors_get_the_jar_too(tmp_path: Path, door: str) -> None:
+    app = [str(APPS / "enabled_again.py"), str(tmp_path), "local-cluster[1,1,1024]", door]
+    answer = answer_of([sys.executable, *app], timeout=240, SPARK_LOCAL_IP="127.0.0.1")
+    assert answer["counts"] == {str(digit): 10 for digit in range(10)}
+    assert len(answer["metrics"]) >= 2
+
+
 def moved(folder: Path, master: str, event: str) -> dict[str, Any]:
     command = [sys.executable, str(APPS / "moved.py"), str(folder), master, event]
     return answer_of(command, timeout=240, SPARK_LOCAL_IP="127.0.0.1")

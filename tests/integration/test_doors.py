@@ -60,11 +60,24 @@ def test_without_the_jar_spark_ends_as_the_page_has_it(tmp_path: Path) -> None:
     assert f"java.lang.{error}" in run.stdout + run.stderr
 
 
+def copied(folder: Path) -> Path:
+    """A folder that the package is installed in."""
+    shutil.copytree(PACKAGE, folder / PACKAGE.name)
+    return folder
+
+
+@at_night
+@pytest.mark.parametrize("name", ["some folder", "100%25 #1 [of two]"])
+def test_a_session_is_enabled_whatever_the_package_s_folder(name: str, tmp_path: Path) -> None:
+    package = copied(tmp_path / name)
+    command = [sys.executable, str(APPS / "enabled.py"), str(tmp_path)]
+    on_the_provider(answer_of(command, timeout=170, PYTHONPATH=f"{package}:{ROOT}"))
+
+
 @at_night
 def test_flags_are_heard_whatever_the_package_s_folder(tmp_path: Path) -> None:
     """As the README has it: what a shell makes of `$(...)` has no quotes."""
-    package = tmp_path / "some folder"
-    shutil.copytree(PACKAGE, package / PACKAGE.name)
+    package = copied(tmp_path / "some folder")
     mine = package / "mine.jar"
     mine.write_bytes(jar_path().read_bytes())
     flags = [sys.executable, "-m", "bucketstate", "conf", "--format", "flags", "--num-buckets", "8"]

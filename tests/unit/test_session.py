@@ -24,13 +24,14 @@ from bucketstate import (
     spark_settings,
 )
 from bucketstate.config import PLUGINS_KEY, PROVIDER_KEY
-from bucketstate.session import JARS
+from bucketstate.session.jvm import JARS
 from bucketstate.submission import submission
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
 PREFIX = "spark.sql.streaming.stateStore.bucketed."
+OF_CONNECT = ("SPARK_REMOTE", "SPARK_API_MODE", "SPARK_CONNECT_MODE", "SPARK_CONNECT_MODE_ENABLED")
 UNTYPED: Any = bucketstate
 
 
@@ -38,7 +39,7 @@ UNTYPED: Any = bucketstate
 def home(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     """A folder of Spark's settings, in a process in which no JVM runs."""
     monkeypatch.setattr(SparkContext, "_gateway", None)
-    for name in ("PYSPARK_GATEWAY_PORT", "PYSPARK_SUBMIT_ARGS", "SPARK_HOME"):
+    for name in ("PYSPARK_GATEWAY_PORT", "PYSPARK_SUBMIT_ARGS", "SPARK_HOME", *OF_CONNECT):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("SPARK_CONF_DIR", str(tmp_path))
     return tmp_path
@@ -164,7 +165,7 @@ def test_the_settings_as_a_dict_take_jars_and_plugins_along() -> None:
 def test_a_session_of_spark_connect_is_refused_beside_its_server_too(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("bucketstate.session._jvm", object)
+    monkeypatch.setattr("bucketstate.session.running_jvm", object)
     connected: Any = SimpleNamespace(conf=None)
     with pytest.raises(SessionError, match=r"On Spark Connect, give the server the jar"):
         enable(connected)

@@ -1,8 +1,10 @@
 """A session that runs without the jar: `configure` comes too late and says so; `enable` works.
 
 It says what is missing and cannot be had any more: the plugin, and from 4.2 on what
-`transformWithState` needs.
+`transformWithState` needs. Queries may be started in another thread than the one that called it.
 """
+
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from pyspark.errors import StreamingQueryException
@@ -39,7 +41,8 @@ elif HAS_ROWS:
     assert said.endswith('All queries run but stateful.apply(operator="transformWithState").')
 else:
     assert said.endswith("All queries run.")
-count(spark, folder())
+with ThreadPoolExecutor(1) as threads:
+    threads.submit(count, spark, folder()).result()
 for flavour in FLAVOURS.values():
     numbers = spark.readStream.schema("id long").parquet(str(folder() / "input"))
     rows = numbers.selectExpr(

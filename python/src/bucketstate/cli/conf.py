@@ -16,7 +16,8 @@ from bucketstate.presets import PRESETS
 from bucketstate.properties import line
 from bucketstate.registry import Setting, registry
 from bucketstate.scopes import Scope
-from bucketstate.session import JARS, spark_settings, with_plugin
+from bucketstate.session import spark_settings, with_plugin
+from bucketstate.session.jvm import JARS
 
 
 def conf(arguments: argparse.Namespace) -> str:

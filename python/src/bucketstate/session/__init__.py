@@ -3,8 +3,8 @@
 Spark reads `spark.jars` when its JVM starts. The class is then found everywhere: on the driver,
 where the stream thread asks the provider for its metrics, and in the executors' tasks. Given to a
 JVM that already runs, `spark.jars` reaches the executors only, and the query fails on the driver
-with nothing but the class's name. `configure` therefore refuses that case, and `enable` serves it
-with `ADD JAR`, which reaches both.
+with nothing but the class's name. `configure` therefore refuses that case, and `enable` serves it:
+it gives the jar to the driver's class loader, too.
 
 Spark reads `spark.plugins` when its context starts, and `spark.sql.extensions` when a session is
 made, never later. The plugin names the extension. In an application that runs without the plugin
@@ -16,7 +16,6 @@ Nothing brings back what else the plugin gives. `configure` and `enable` warn of
 from __future__ import annotations
 
 import logging
-import os
 import shlex
 import warnings
 from collections.abc import Iterable, Mapping
@@ -39,6 +38,14 @@ from bucketstate.errors import (
     SessionError,
 )
 from bucketstate.jar import jar_path, minor_of
+from bucketstate.session.jvm import (
+    JARS,
+    add_jar,
+    finds_class,
+    has_context,
+    running_jvm,
+    sends_jar,
+)
 from bucketstate.submission import ARGUMENTS, CLASS_KEYS, submission
 
 if TYPE_CHECKING:
@@ -46,7 +53,6 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger("bucketstate.session")
 
-JARS = "spark.jars"
 FIXED = (JARS, PLUGINS_KEY, EXTENSIONS_KEY)
 """Lists that `configure` adds to; nothing changes them in a session that runs."""
 
@@ -122,7 +128,7 @@ def configure(
 
     Raises:
         JarNotFoundError: there is no jar for this pyspark.
-        SessionError: a JVM already runs without the jar (see `enable`), or PYSPARK_SUBMIT_ARGS
+        SessionError: Spark already runs without the jar (see `enable`), or PYSPARK_SUBMIT_ARGS
             names jars without it, or a file of settings cannot be read, or `partitions` is given
             and a session already runs without the extension.
         InvalidArgumentError: an argument is of a wrong type, or of no use beside another.
@@ -142,19 +148,20 @@ def configure(
             "For a session that runs there is bucketstate.enable."
         )
     options: dict[str, Any] = builder._options
-    running = _jvm()
-    if running is not None and not _loads(running):
+    running = running_jvm()
+    sent = running is not None and sends_jar(running)
+    if running is not None and not sent and (has_context() or not finds_class(running)):
         raise SessionError(
-            f"A Spark JVM already runs in this process, without {PROVIDER_CLASS}; spark.jars is "
-            "read only when the JVM starts. Call `bucketstate.enable(spark)` on the session, or "
-            'start the process with `spark-submit --jars "$(bucketstate jar)"`.'
+            f"Spark already runs in this process, without {PROVIDER_CLASS} for its driver and its "
+            "executors; spark.jars is read only when it starts. Call `bucketstate.enable(spark)` "
+            'on the session, or start the process with `spark-submit --jars "$(bucketstate jar)"`.'
         )
     hidden = _hidden(running, options)
-    jars = _listed(options.get(JARS) or hidden.get(JARS))
-    # A JVM that has the class has it from its own spark.jars, which the builder would hide.
-    if running is None or jars:
+    # Where the jar is sent anyway, the JVM's own spark.jars names it, which the builder would hide.
+    jars = _listed(options.get(JARS) or ("" if sent else hidden.get(JARS)))
+    if not sent or jars:
         builder = builder.config(JARS, ",".join(_with(str(jar_path()), jars)))
-    if running is None or not _has_context():
+    if running is None or not has_context():
         plugins = _listed(options.get(PLUGINS_KEY) or hidden.get(PLUGINS_KEY))
         builder = builder.config(PLUGINS_KEY, ",".join(with_plugin(plugins)))
     else:
@@ -174,8 +181,9 @@ def enable(
 ) -> SparkSession:
     """Turns the provider on in a classic session that already runs, for queries started after it.
 
-    The jar is added with `ADD JAR` unless the session has it; then what `conf` gives is set. The
-    session's other settings stay, those of the provider, too.
+    The jar is given to all threads of the driver and to the executors, unless they have it; then
+    what `conf` gives is set. The session's other settings stay, those of the provider, too. Call it
+    again for a session that is made after this one was stopped.
 
     Args:
         spark: a classic session.
@@ -184,8 +192,8 @@ def enable(
 
     Raises:
         JarNotFoundError: the session has no jar, and there is none for its Spark.
-        SessionError: the session is not a classic one, or `partitions` is given and it was made
-            without the extension.
+        SessionError: the session is not a classic one, or its Spark does not take the jar any
+            more, or `partitions` is given and it was made without the extension.
         InvalidArgumentError: an argument is of a wrong type.
 
     Warns:
@@ -200,17 +208,16 @@ def enable(
             f"The session is {spark!r}: give one, as builder.getOrCreate() returns it. For a "
             "builder there is bucketstate.configure."
         )
-    running = _jvm()
+    running = running_jvm()
     # A server of Spark Connect may be in this process; the session is not classic for that.
     if running is None or not hasattr(spark, "_jsparkSession"):
         raise SessionError(
             "This is not a classic session with a JVM of its own. On Spark Connect, give the "
             "server the jar (`bucketstate conf --format flags`) and set `Conf().to_spark()` here."
         )
-    if not _loads(running):
-        jar = str(jar_path(spark.version)).replace("'", "\\'")
-        spark.sql(f"ADD JAR '{jar}'")
-        _log.info("added %s to the session", jar)
+    if not sends_jar(running):
+        add_jar(spark, running)
+        _log.info("added the jar to the session")
     _look_for_the_rest(spark, partitions)
     _log.info("the session gets %s", settings)
     for key, value in settings.items():
@@ -267,9 +274,9 @@ def _has_extension(spark: SparkSession) -> bool:
 def _hidden(running: Any | None, options: Mapping[str, Any]) -> dict[str, str]:
     """Lists that Spark was told of, or will be, and that the builder would hide."""
     if running is not None:
-        # What `spark-submit` was told. The jars among them are on the class path already.
+        # What `spark-submit` was told.
         said = running.java.lang.System.getProperty
-        return {key: str(said(key) or "") for key in (PLUGINS_KEY, EXTENSIONS_KEY)}
+        return {key: str(said(key) or "") for key in FIXED}
     told = submission()
     named = told.arguments.get(JARS)
     classes = [str(options.get(key) or told.get(key)) for key in CLASS_KEYS if key != JARS]
@@ -322,29 +329,3 @@ def _with(jar: str, others: Iterable[str]) -> list[str]:
 
 def _listed(names: Any) -> list[str]:
     return [name.strip() for name in str(names or "").split(",") if name.strip()]
-
-
-def _jvm() -> Any | None:
-    """The JVM of this process, if one runs: started here, or by the `spark-submit` around us."""
-    from pyspark import SparkContext
-
-    if SparkContext._gateway is None and "PYSPARK_GATEWAY_PORT" in os.environ:
-        SparkContext._ensure_initialized()
-    return SparkContext._jvm if SparkContext._gateway is not None else None
-
-
-def _has_context() -> bool:
-    from pyspark import SparkContext
-
-    return SparkContext._active_spark_context is not None
-
-
-def _loads(jvm: Any) -> bool:
-    from py4j.protocol import Py4JError
-
-    loader = jvm.java.lang.Thread.currentThread().getContextClassLoader()
-    try:
-        loader.loadClass(PROVIDER_CLASS)
-    except Py4JError:
-        return False
-    return True
