@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 import re
+from argparse import Namespace
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from bucketstate import PROVIDER_CLASS, Conf, SessionError, enable
+from bucketstate.cli.session import session as session_of_a_command
 from bucketstate.config import PROVIDER_KEY
 from bucketstate.registry import registry
 from bucketstate.testing.session import local_session
 from tests.kit.session_settings import settings
 
 if TYPE_CHECKING:
+    from contextlib import AbstractContextManager
+
     from pyspark.sql import SparkSession
 
 BUCKETS = registry().prefix + "numBuckets"
@@ -64,6 +69,22 @@ def test_what_a_session_has_to_be_made_with_is_refused(spark: SparkSession) -> N
     there = {key: str(spark.conf.get(key)) for key in ("spark.master", "spark.sql.extensions")}
     with beside(there) as session:
         assert session is spark
+
+
+@pytest.mark.parametrize(
+    "opened", [beside, lambda: session_of_a_command(Namespace(conf=[], kind="", master="local"))]
+)
+def test_a_session_of_another_thread_is_there_too(spark: SparkSession, opened: Any) -> None:
+    """Another one would be no other for Spark, and would be stopped at the end."""
+
+    def entered() -> SparkSession:
+        held: AbstractContextManager[SparkSession] = opened()
+        with held as session:
+            return session
+
+    with ThreadPoolExecutor(1) as threads:
+        assert threads.submit(entered).result() is spark
+    assert spark.range(3).count() == 3
 
 
 def test_enabling_again_sets_what_is_given_and_no_more(spark: SparkSession) -> None:

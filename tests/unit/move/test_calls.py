@@ -173,6 +173,7 @@ def test_the_command_says_that_its_jvm_has_ended(
 ) -> None:
     monkeypatch.setenv("PYSPARK_PYTHON", sys.executable)
     monkeypatch.setattr(SparkSession, "getActiveSession", lambda: None)
+    monkeypatch.setattr(SparkSession, "_instantiatedSession", None)
     monkeypatch.setattr(session, "_started", lambda _: Ended())
     assert main(["move", "import", "source", "target"]) == 1
     assert capsys.readouterr().err.startswith("bucketstate: The session's JVM has ended (")

@@ -28,12 +28,14 @@ def _settings(given: list[str]) -> dict[str, str]:
 
 @contextmanager
 def session(arguments: argparse.Namespace) -> Iterator[SparkSession]:
-    """A session for the move alone; where the process has one, that."""
+    """A session for the move alone; where the process has one, made by any thread, that."""
     given = _settings(arguments.conf)
     needed("pyspark.sql", extra="spark", what="Moving a checkpoint")
     from pyspark.sql import SparkSession
 
-    running = SparkSession.getActiveSession()
+    from bucketstate.session.jvm import running_session
+
+    running = running_session()
     if running is not None:
         yield running
         return

@@ -44,6 +44,7 @@ from bucketstate.session.jvm import (
     finds_class,
     has_context,
     running_jvm,
+    running_session,
     sends_jar,
 )
 from bucketstate.submission import ARGUMENTS, CLASS_KEYS, submission
@@ -116,7 +117,8 @@ def configure(
     any of them names are kept. Where Spark's context runs already, no plugin starts any more: the
     session extension is named then, and metrics and pages of the plugin are missing.
 
-    Not for two threads at a time: it changes the builder.
+    Not for two threads at a time: it changes the builder. It looks at the session that the builder
+    would return, whichever thread made that.
 
     Args:
         builder: with any settings of its own.
@@ -139,8 +141,6 @@ def configure(
         PluginMissingWarning: a session already runs that has the extension, or needs none, in an
             application that was started without the plugin.
     """
-    from pyspark.sql import SparkSession
-
     settings = _settings(conf, partitions)
     if isinstance(builder, type) or not hasattr(builder, "getOrCreate"):
         raise InvalidArgumentError(
@@ -170,9 +170,9 @@ def configure(
     _log.info("the session's builder gets %s, and jars beside %s", settings, jars)
     for key, value in settings.items():
         builder = builder.config(key, value)
-    active = SparkSession.getActiveSession() if running is not None else None
-    if active is not None:
-        _look_for_the_rest(active, partitions)
+    returned = running_session() if running is not None else None
+    if returned is not None:
+        _look_for_the_rest(returned, partitions)
     return builder
 
 

@@ -42,6 +42,20 @@ def has_context() -> bool:
     return SparkContext._active_spark_context is not None
 
 
+def running_session() -> SparkSession | None:
+    """The session that a builder's `getOrCreate` would return; None if it would make one.
+
+    Spark calls a session active for the thread that made it, and for no other one of Python's.
+    """
+    from pyspark.sql import SparkSession
+
+    active = SparkSession.getActiveSession()
+    if active is not None:
+        return active
+    made = SparkSession._instantiatedSession
+    return None if made is None or made._sc._jsc is None else made
+
+
 def finds_class(jvm: Any) -> bool:
     """Whether all threads of the driver find the provider."""
     return _class_of(_loader(jvm)) is not None

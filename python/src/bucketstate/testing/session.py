@@ -13,6 +13,7 @@ from pyspark.sql import SparkSession
 from bucketstate.config import PROVIDER_KEY
 from bucketstate.errors import PluginMissingWarning, SessionError
 from bucketstate.session import FIXED, configure, enable
+from bucketstate.session.jvm import running_session
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -40,17 +41,17 @@ _OF_SESSIONS = "spark.sql."
 def local_session(settings: Mapping[str, str] | None = None) -> Iterator[SparkSession]:
     """Yields a session with two cores and stops it.
 
-    A session that is active already is yielded instead, with the provider and `settings` until it
-    is done with: then it runs on, with the settings that it had.
+    A session that runs already, made by any thread, is yielded instead, with the provider and
+    `settings` until it is done with: then it runs on, with the settings that it had.
 
     Args:
         settings: win over SETTINGS, and over the provider's defaults; jars and extensions among
             them are added to.
 
-    Raises SessionError if the active session cannot be given one of the settings any more.
+    Raises SessionError if that session cannot be given one of the settings any more.
     """
     wanted = dict(settings or {})
-    running = SparkSession.getActiveSession()
+    running = running_session()
     if running is not None:
         yield from _beside(running, wanted)
         return
