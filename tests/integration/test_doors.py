@@ -113,6 +113,8 @@ def test_what_spark_s_own_file_says_stays(tmp_path: Path) -> None:
 def test_a_client_of_spark_connect(tmp_path: Path) -> None:
     answer = answer_of([sys.executable, str(APPS / "connected.py"), str(tmp_path)], timeout=170)
     assert answer["refused"].startswith("This is not a classic session"), "by enable"
+    page = (DOCS / "turning-it-on.md").read_text(encoding="utf-8")
+    assert [answer["plugins"]] == re.findall(r"its `spark\.plugins`\s+to `([^`]+)` alone", page)
     for query in ("counts", "variables", "many", "windows"):
         on_the_provider(answer[query])
         assert answer[query]["recorded"] == answer[query]["reported"]

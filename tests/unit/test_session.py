@@ -171,6 +171,38 @@ def test_a_session_of_spark_connect_is_refused_beside_its_server_too(
         enable(connected)
 
 
+@pytest.mark.usefixtures("home")
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("spark.remote", "sc://there"),
+        ("spark.remote", "local[2]"),
+        ("spark.api.mode", "connect"),
+        ("SPARK_REMOTE", "local"),
+        ("SPARK_API_MODE", "Connect"),
+        ("SPARK_CONNECT_MODE", "1"),
+        ("SPARK_CONNECT_MODE_ENABLED", "1"),
+    ],
+)
+def test_a_builder_of_spark_connect_is_refused(
+    name: str, value: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    options = {}
+    if name in OF_CONNECT:
+        monkeypatch.setenv(name, value)
+    else:
+        options = {name: value}
+    expected = r"a client of Spark Connect \(by .*`start-connect-server\.sh .*spark_settings\(\)"
+    with pytest.raises(SessionError, match=expected):
+        told(options=options)
+
+
+@pytest.mark.usefixtures("home")
+def test_a_builder_that_says_classic_is_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SPARK_CONNECT_MODE", "1")
+    assert JARS in told(options={"spark.api.mode": "classic"})
+
+
 @pytest.mark.parametrize(
     ("act", "told"),
     [

@@ -73,9 +73,10 @@ class JarNotFoundError(BucketstateError, FileNotFoundError):
 class SessionError(BucketstateError, RuntimeError):
     """A Spark session cannot be given what it needs any more, or is not one that can.
 
-    Raised by `configure` where a JVM runs already without the provider's jar, by `enable` for a
-    session of Spark Connect, by `stateful.apply` for a session whose Spark or provider cannot
-    run `transformWithState`, and by the pytest fixture for settings that come too late.
+    Raised by `configure` where Spark runs already without the provider's jar, by `enable` where
+    it takes none any more, by both for Spark Connect, by `stateful.apply` for a session whose Spark
+    or provider cannot run `transformWithState`, and by the pytest fixture for settings that come
+    too late.
 
     What to do: call `enable` on the session that runs, or make the session anew with what is
     missing; on Spark Connect, configure the server.

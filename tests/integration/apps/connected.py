@@ -2,7 +2,8 @@
 
 It runs an aggregation, state variables, a function with many keys in a call and a ready-made one.
 
-Prints one line of JSON: of each query the counts, the metrics and the plan; and what `enable` said.
+Prints one line of JSON: of each query the counts, the metrics and the plan; what `enable` said; and
+the server's plugins.
 """
 
 from __future__ import annotations
@@ -80,10 +81,9 @@ def run(spark: SparkSession, counts: DataFrame, name: str) -> dict[str, Any]:
 
 
 builder = SparkSession.builder.remote("local[2]")
-# A server that PySpark itself starts is a plugin, which it names where nobody has named any. It
-# makes its sessions of the settings that it was started with, without what a plugin has added.
-server = "org.apache.spark.sql.connect.SparkConnectPlugin"
-settings = spark_settings(Conf(num_buckets=8), plugins=[server])
+# A server that PySpark itself starts is a plugin, and PySpark lets it have no other. The extension,
+# which our plugin would have added, is a setting.
+settings = spark_settings(Conf(num_buckets=8))
 settings["spark.sql.extensions"] = EXTENSION_CLASS
 for key, value in (builder_options() | settings).items():
     builder = builder.config(key, value)
@@ -105,6 +105,7 @@ timed = numbers.parquet(str(folder() / "input")).select(
 by_digit = digits.groupBy("digit")
 answer = {
     "refused": refused,
+    "plugins": spark.conf.get("spark.plugins"),
     "counts": run(spark, by_digit.count(), "counts"),
     "variables": run(
         spark,

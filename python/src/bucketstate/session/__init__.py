@@ -16,6 +16,7 @@ Nothing brings back what else the plugin gives. `configure` and `enable` warn of
 from __future__ import annotations
 
 import logging
+import os
 import shlex
 import warnings
 from collections.abc import Iterable, Mapping
@@ -78,9 +79,8 @@ def spark_settings(
         partitions: see `configure`.
         spark: the version that will run, if it is another than that of the pyspark installed here.
         jars: others that the application needs. Of `spark.jars` and `--jars` Spark hears one.
-        plugins: others that the application needs. Of `spark.plugins`, too, Spark hears one. A
-            server that PySpark starts by itself, with `remote("local")`, is one:
-            `org.apache.spark.sql.connect.SparkConnectPlugin`.
+        plugins: others that the application needs. Of `spark.plugins`, too, Spark hears one. The
+            Connect server that PySpark starts by itself hears none of these.
 
     Raises:
         JarNotFoundError: there is no jar for that Spark.
@@ -121,7 +121,7 @@ def configure(
     would return, whichever thread made that.
 
     Args:
-        builder: with any settings of its own.
+        builder: with any settings of its own; not one that makes a client of Spark Connect.
         conf: what is set besides; nothing without.
         partitions: how many each stateful operator has, at least 1. It is Spark's
             `spark.sql.shuffle.partitions`, and the state of a checkpoint that has another number
@@ -131,8 +131,8 @@ def configure(
     Raises:
         JarNotFoundError: there is no jar for this pyspark.
         SessionError: Spark already runs without the jar (see `enable`), or PYSPARK_SUBMIT_ARGS
-            names jars without it, or a file of settings cannot be read, or `partitions` is given
-            and a session already runs without the extension.
+            names jars without it, or a file of settings cannot be read, or the builder is of Spark
+            Connect, or `partitions` is given and a session already runs without the extension.
         InvalidArgumentError: an argument is of a wrong type, or of no use beside another.
 
     Warns:
@@ -148,6 +148,7 @@ def configure(
             "For a session that runs there is bucketstate.enable."
         )
     options: dict[str, Any] = builder._options
+    _refuse_connect(builder, options)
     running = running_jvm()
     sent = running is not None and sends_jar(running)
     if running is not None and not sent and (has_context() or not finds_class(running)):
@@ -223,6 +224,31 @@ def enable(
     for key, value in settings.items():
         spark.conf.set(key, value)
     return spark
+
+
+def _refuse_connect(builder: Any, options: Mapping[str, Any]) -> None:
+    """Refuses a builder whose `getOrCreate` makes a client of Spark Connect, as that finds out."""
+    from pyspark.util import default_api_mode
+
+    mode = str(options.get("spark.api.mode", os.environ.get("SPARK_API_MODE", ""))).lower()
+    if mode not in ("classic", "connect"):
+        mode = default_api_mode()
+    said = {
+        "spark.remote": "spark.remote" in options,
+        "SPARK_REMOTE": "SPARK_REMOTE" in os.environ,
+        "SPARK_CONNECT_MODE_ENABLED": "SPARK_CONNECT_MODE_ENABLED" in os.environ,
+        "spark.api.mode=connect": mode == "connect",
+        "its class": type(builder).__module__.startswith("pyspark.sql.connect."),
+    }
+    by = next((name for name, found in said.items() if found), None)
+    if by is not None:
+        raise SessionError(
+            f"The builder makes a client of Spark Connect (by {by}), and jar and plugin are for "
+            "the server: start that with `start-connect-server.sh $(bucketstate conf --format "
+            "flags)`. To a server that PySpark starts by itself give the settings of "
+            "`bucketstate.spark_settings()`, and `bucketstate.EXTENSION_CLASS` as "
+            f"{EXTENSIONS_KEY}, by `builder.config`."
+        )
 
 
 def _look_for_the_rest(spark: SparkSession, partitions: int | None) -> None:
