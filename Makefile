@@ -73,7 +73,7 @@ ENGINE_PYTESTS := $(addprefix tests/integration/,test_operators.py test_queries.
 ##@ Newcomers
 
 help: ## list the targets
-	@echo "Needs Java 17+, Python 3.11+ and Maven or sbt; everything else is fetched once."
+	@echo "Needs a JDK 17+, Python 3.11+ and Maven or sbt; everything else is fetched once."
 	@awk -F':.*## ' '/^##@ / {print "\n" substr($$0, 5)} /^[a-z0-9-]+:.*## / {printf "  make %-20s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 demo: $(VENV_STAMP) $(JAR) ## stream a year of real flights through two stateful queries, with a restart half-way

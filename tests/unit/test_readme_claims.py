@@ -14,7 +14,7 @@ README = Path(__file__).resolve().parents[2] / "README.md"
 
 KNOWN = {
     "Spark 4.0 to 4.3": "docs/compatibility.md",
-    "Java 17 or 21 (25 with Spark 4.2 and 4.3)": "docs/compatibility.md",
+    "JDK 17 or 21 (25 with Spark 4.2 and 4.3)": "docs/compatibility.md",
     "Python 3.11+": "docs/getting-started.md",
     "Two commands": "those below it",
     "Five minutes": "the page's title",
