@@ -382,7 +382,9 @@ docs: $(VENV_STAMP) ## build the documentation into artifacts/site
 
 environments: $(EVERY_VENV) ## set up the virtual environments of all minor versions of Spark
 
+# The sbt that stays is found by a file that goes with the rest.
 clean: ## remove everything that was built; the next run sets up again
+	@scripts/kept-sbt stop || echo "The sbt that stays did not end: look for its process." >&2
 	rm -rf artifacts dist .cache .stamps .venv .venvs target scala/target scala/bench/target scala/conformance/target scala/hdfs/target scala/s3/target project/target project/project
 	rm -f $(JARS)/*.jar
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shlex
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -54,3 +55,32 @@ def test_what_is_missing_to_build_is_said(
     assert missing is None or run.stderr.startswith(expected)
 
 
+def test_lines_are_counted_in_a_folder_with_a_blank(tmp_path: Path) -> None:
+    """Each tool is made up here: what matters is the option that Spark's JVM gets."""
+    root, tools = tmp_path / "some folder", tmp_path / "tools"
+    (root / "scripts").mkdir(parents=True)
+    shutil.copy(ROOT / "scripts" / "coverage", root / "scripts")
+    for name in ("sbt", "failures", "closing-line"):
+        script(root / "scripts" / name, "")
+    for jar in ("org.jacoco.agent-0.8.13-runtime.jar", "org.jacoco.cli-0.8.13-nodeps.jar"):
+        (root / ".tools").mkdir(exist_ok=True)
+        (root / ".tools" / jar).touch()
+    java(tools, "21.0.4")
+    kept = root / "options"
+    script(
+        root / ".venv" / "bin" / "python",
+        f'[ "${{3:-}}" != run ] || printf %s "$SPARK_SUBMIT_OPTS" > {shlex.quote(str(kept))}',
+    )
+    subprocess.run([root / "scripts" / "coverage"], env=with_path(tools), check=True)
+    (option,) = shlex.split(kept.read_text())
+    agent = root / ".tools" / "org.jacoco.agent-0.8.13-runtime.jar"
+    assert option.startswith(f"-javaagent:{agent}=destfile={root}/artifacts/coverage/scala.exec,")
+
+
+def test_the_sbt_that_stays_ends_before_it_cannot_be_found() -> None:
+    run = subprocess.run(
+        ["make", "-n", "clean"], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    lines = run.stdout.splitlines()
+    (gone,) = (n for n, line in enumerate(lines) if "project/target" in line)
+    assert any(line.startswith("scripts/kept-sbt stop") for line in lines[:gone])
