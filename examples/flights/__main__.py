@@ -9,6 +9,7 @@ import sys
 import time
 from pathlib import Path
 
+import pyspark
 from rich.console import Console
 
 from bucketstate.report import write_report
@@ -38,10 +39,15 @@ def main() -> int:
             return _first_part(console, demo)
         case 2:
             return _second_part(console, demo)
-    return _whole(console, demo)
+    return whole(console, demo)
 
 
-def _whole(console: Console, demo: Demo) -> int:
+def whole(console: Console, demo: Demo, spark: str = pyspark.__version__) -> int:
+    """The demo in two processes, unless this version of Spark cannot run it."""
+    refusal = demo.refusal(spark)
+    if refusal is not None:
+        console.print(refusal, markup=False, soft_wrap=True)
+        return 1
     started = time.monotonic()
     for folder in (demo.layout.checkpoints, demo.layout.output, demo.layout.progress):
         shutil.rmtree(folder, ignore_errors=True)
@@ -99,7 +105,8 @@ def _second_part(console: Console, demo: Demo) -> int:
     if demo.ways is not None:
         with console.status("Running the rotations both ways"):
             table = demo.ways(spark)
-        console.print(table)
+        if table is not None:
+            console.print(table)
     picture.draw(ran, demo.title, demo.titles, demo.layout.picture)
     console.print(f"Picture: {_below_root(demo.layout.picture)}")
     return _report(console, demo)

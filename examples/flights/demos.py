@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from bucketstate.jar import minor_of
 from flights import aircraft, airports, answers, check, hourly, rotations, ways
 from flights.layout import Layout
 
@@ -24,8 +25,19 @@ class Demo:
     titles: dict[str, str]
     compare: Callable[[SparkSession, Layout], list[Comparison]]
     table: Callable[[SparkSession, Layout], Table]
-    ways: Callable[[SparkSession], Table] | None = None
-    """What shows a query's cost in two ways, where there are two."""
+    ways: Callable[[SparkSession], Table | None] | None = None
+    """What shows a query's cost in two ways; it returns None where Spark has one alone."""
+    of_rows: bool = False
+    """Whether a query is of `transformWithState` with rows, which PySpark 4.0 does not have."""
+
+    def refusal(self, spark: str) -> str | None:
+        """Why the demo cannot run on a version of Spark; None where it can."""
+        if not self.of_rows or minor_of(spark) != "4.0":
+            return None
+        return (
+            f"{self.layout.name} cannot run on Spark {spark}, whose PySpark has no "
+            f"transformWithState of rows: take a newer one, as `make {self.layout.name} SPARK=4.1`."
+        )
 
 
 OPERATORS = Demo(
@@ -51,6 +63,7 @@ TRANSFORM_WITH_STATE = Demo(
     },
     compare=check.compare_transform_with_state,
     table=answers.longest_table,
+    of_rows=True,
 )
 
 DEMOS = {demo.layout.name: demo for demo in (OPERATORS, TRANSFORM_WITH_STATE)}
