@@ -71,6 +71,27 @@ def test_an_editable_install_comes_before_its_jars(project: Path) -> None:
     assert list(project.glob("built/*.whl"))
 
 
+def test_no_jar_is_handed_out_of_an_archive(tmp_path: Path) -> None:
+    """As a wheel is used that `spark-submit --py-files` names."""
+    archive = tmp_path / "bucketstate.zip"
+    package = ROOT / "python" / "src" / "bucketstate"
+    with zipfile.ZipFile(archive, "w") as made:
+        for file in package.rglob("*"):
+            if file.suffix in (".py", ".json"):
+                made.write(file, Path("bucketstate", file.relative_to(package)))
+    run = subprocess.run(
+        [sys.executable, "-c", "import bucketstate; bucketstate.jar_path('4.3')"],
+        env={**os.environ, "PYTHONPATH": str(archive)},
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    expected = f"JarNotFoundError: The package is inside an archive ({archive}/bucketstate/jars)"
+    assert run.returncode == 1
+    assert expected in run.stderr
+
+
 def test_a_wheel_from_an_sdist_is_whole(project: Path, tmp_path: Path) -> None:
     with_jars(project, SPARKS)
     build(project, "sdist")

@@ -22,7 +22,8 @@ def jar_path(spark: str | None = None, *, folder: Path | None = None) -> Path:
     Raises:
         InvalidArgumentError: the version is no text, or the folder no path.
         JarNotFoundError: none fits; the message says for what there are jars. Or no version is
-            given, and no pyspark is installed.
+            given, and no pyspark is installed. Or the package is inside an archive, from which
+            Spark takes no jar.
     """
     if spark is not None and not isinstance(spark, str):
         raise InvalidArgumentError(
@@ -31,7 +32,7 @@ def jar_path(spark: str | None = None, *, folder: Path | None = None) -> Path:
         )
     if not isinstance(folder, Path | str | None):
         raise InvalidArgumentError(f"folder={folder!r}: give the path of a folder.")
-    folder = Path(folder or str(files("bucketstate").joinpath("jars")))
+    folder = Path(folder) if folder else _of_package()
     minor = minor_of(spark or _of_pyspark())
     jars = _jars(folder)
     fitting = jars.get(minor, [])
@@ -50,6 +51,17 @@ def jar_path(spark: str | None = None, *, folder: Path | None = None) -> Path:
         "each version that is supported. If another Spark than this pyspark runs the queries, say "
         "which: `--spark` on the command line, `spark=` in Python."
     )
+
+
+def _of_package() -> Path:
+    folder = files("bucketstate").joinpath("jars")
+    if not isinstance(folder, Path):
+        raise JarNotFoundError(
+            f"The package is inside an archive ({folder}), from which Spark takes no jar: install "
+            "it with pip where the driver runs, or take the jar out and name it yourself, as "
+            "`spark-submit --jars FILE`."
+        )
+    return folder
 
 
 def _of_pyspark() -> str:
