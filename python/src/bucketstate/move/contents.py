@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from bucketstate.checkpoint.format.family import all_keys, summed
 from bucketstate.checkpoint.format.parallel import in_order
 from bucketstate.checkpoint.format.storage import Folder, Listed
-from bucketstate.checkpoint.spark.query import DEFAULT_STORE
+from bucketstate.checkpoint.spark.query import DEFAULT_STORE, numbers
 from bucketstate.checkpoint.store.catalog import shown
 from bucketstate.checkpoint.store.plan import Plan
 from bucketstate.checkpoint.store.store import Store
@@ -122,11 +122,6 @@ def newest_metadata(point: Point, operator: int) -> int | None:
 def batches_in(folder: Folder) -> list[int]:
     """The batches of a log of Spark's, by the names of its files."""
     return numbers(f.name for f in folder.files())
-
-
-def numbers(names: Iterable[str]) -> list[int]:
-    """Those that are a batch's, in ascending order."""
-    return sorted(int(n) for n in names if n.isascii() and n.isdecimal())
 
 
 def path_of(operator: int, partition: int, store: str) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -36,7 +36,17 @@ _LIMIT = "globalLimit"
 def partitions_of(settings: dict[str, str]) -> int | None:
     """The number of partitions that Spark recorded for a batch; None if it recorded none."""
     found = settings.get(PARTITIONS_KEY, "")
-    return int(found) if found.isascii() and found.isdecimal() else None
+    return int(found) if is_number(found) else None
+
+
+def is_number(name: str) -> bool:
+    """Whether a name that Spark gives a file or a folder is that of a number, such as a batch's."""
+    return name.isascii() and name.isdecimal()
+
+
+def numbers(names: Iterable[str]) -> list[int]:
+    """The numbers among such names, in ascending order."""
+    return sorted(int(name) for name in names if is_number(name))
 
 
 DEFAULT_STORE = "default"
@@ -161,7 +171,7 @@ class Query:
 
     @cached_property
     def operator_ids(self) -> list[int]:
-        return _numbers((self.folder / "state").folders())
+        return numbers((self.folder / "state").folders())
 
     @cached_property
     def planned(self) -> list[int]:
@@ -232,11 +242,11 @@ class Query:
 
     @cached_property
     def _offsets(self) -> list[int]:
-        return _numbers(f.name for f in (self.folder / "offsets").files())
+        return numbers(f.name for f in (self.folder / "offsets").files())
 
     @cached_property
     def _commits_there(self) -> list[int]:
-        return _numbers(f.name for f in (self.folder / "commits").files())
+        return numbers(f.name for f in (self.folder / "commits").files())
 
     @cached_property
     def id(self) -> str | None:
@@ -361,7 +371,7 @@ class Query:
             of = batch if batch is not None else max(self.planned, default=-1)
             return self._divided(found, self.partitions_at(of))
         folder = self.folder / "state" / str(number)
-        partitions = _numbers(folder.folders())
+        partitions = numbers(folder.folders())
         first = folder / str(partitions[0] if partitions else 0)
         names = [n for n in first.folders() if not n.startswith("_") and n != "runs"]
         return OperatorInfo(
@@ -414,7 +424,7 @@ class Query:
     def partition_folders(self, number: int) -> list[int]:
         """The partitions that an operator has folders of: also of those that it had once."""
         folder = self.folder / "state" / str(number)
-        return self._folders.get(number, lambda: _numbers(folder.folders()))
+        return self._folders.get(number, lambda: numbers(folder.folders()))
 
     def metadata_place(self, number: int, batch: int | None = None) -> tuple[Folder, str] | None:
         """Folder and name of what Spark recorded of an operator; None if it recorded nothing.
@@ -423,7 +433,7 @@ class Query:
         """
         metadata = self.folder / "state" / str(number) / "_metadata"
         known = self._recorded.get(
-            number, lambda: _numbers(f.name for f in (metadata / "v2").files())
+            number, lambda: numbers(f.name for f in (metadata / "v2").files())
         )
         if known:
             then = [n for n in known if batch is None or n <= batch] or known[:1]
@@ -524,7 +534,3 @@ def _versioned(folder: Folder, name: str, what: str, known: int) -> tuple[int, l
     # Not splitlines: Spark's JSON has U+2028 and others that end a line there as they are.
     lines = [line.removesuffix("\r") for line in text.removesuffix("\n").split("\n")]
     return format_of(lines[0].strip(), path, what, known), lines[1:]
-
-
-def _numbers(names: Any) -> list[int]:
-    return sorted(int(n) for n in names if n.isascii() and n.isdecimal())

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from itertools import pairwise
 
-from bucketstate.checkpoint.spark.query import Query
+from bucketstate.checkpoint.spark.query import Query, numbers
 from bucketstate.checkpoint.store.catalog import Catalog
 from bucketstate.checkpoint.verify.report import FAILS, Findings
 from bucketstate.checkpoint.verify.sources import check_sources
@@ -44,9 +44,8 @@ def check_logs(catalog: Catalog, found: Findings) -> None:
 
 def _cleaned_up(query: Query, name: str, batch: int) -> bool:
     """Whether an entry is older than all that are there now: Spark has removed it since."""
-    names = [f.name for f in (query.folder / name).files()]
-    there = [int(n) for n in names if n.isascii() and n.isdecimal()]
-    return bool(there) and batch < min(there)
+    there = numbers(f.name for f in (query.folder / name).files())
+    return bool(there) and batch < there[0]
 
 
 def _read_offsets(query: Query) -> Callable[[int], object]:

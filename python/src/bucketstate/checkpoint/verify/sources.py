@@ -7,7 +7,7 @@ import re
 
 from bucketstate.checkpoint.format.damage import damaged, decoding, format_of, json_object
 from bucketstate.checkpoint.format.storage import Folder
-from bucketstate.checkpoint.spark.query import Query
+from bucketstate.checkpoint.spark.query import Query, is_number
 from bucketstate.checkpoint.verify.report import FAILS, Findings
 from bucketstate.errors import CheckpointError
 
@@ -93,10 +93,10 @@ def _by_folder(query: Query, offsets: list[tuple[str | None, str]]) -> list[tupl
     given = {name or str(n): offset for n, (name, offset) in enumerate(offsets)}
     lasts = {name: _of_files(offset) for name, offset in given.items() if offset != _NONE}
     of_files = {name: last for name, last in lasts.items() if last is not None}
-    if not all(map(_is_number, given)):
+    if not all(map(is_number, given)):
         return list(of_files.items())
     folders = (query.folder / "sources").folders()
-    if not all(map(_is_number, folders)):
+    if not all(map(is_number, folders)):
         # Their folders have names, and nothing says which is whose.
         return []
     if with_ids:
@@ -112,10 +112,6 @@ def _by_folder(query: Query, offsets: list[tuple[str | None, str]]) -> list[tupl
     if len(of_files) < len(lasts) or not is_told:
         return []
     return [(number, min(of_files.values())) for number in sorted(folders)]
-
-
-def _is_number(name: str) -> bool:
-    return name.isascii() and name.isdecimal()
 
 
 def _of_files(offset: str) -> int | None:
