@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import pickle
+import re
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pyarrow as pa
 import pytest
+from pyspark.sql import types
 from pyspark.sql.types import LongType, StringType, StructField, StructType
 
 from bucketstate import stateful
@@ -20,6 +22,7 @@ from bucketstate.stateful.run.calls import Calls
 from bucketstate.stateful.run.keys import KeyCodec
 from bucketstate.stateful.run.processor import Processor
 from bucketstate.stateful.run.wire import Wire
+from tests.docs import DOCS
 
 ROWS = StructType([StructField("k", StringType()), StructField("n", LongType())])
 KEY = StructType([ROWS["k"]])
@@ -116,6 +119,19 @@ def test_keys_that_are_the_same_to_python() -> None:
     others = [f.dataType for f in parse_ddl("a double, b decimal(9,2), c struct<a:int>, d binary")]
     for other in (*others, StringType("UTF8_LCASE")):
         assert not takes_keys([*kinds, other]), other
+
+
+def test_the_operator_takes_the_same_keys() -> None:
+    """What is refused in Python goes by what the operator in Scala does."""
+    folder = DOCS.parent / "scala/src/main/spark-4.2+/io/bucketstate/spark/many"
+    text = (folder / "ManyVariables.scala").read_text(encoding="utf-8")
+    (exact,) = re.findall(r"case ((?:\w+Type \| )+\w+Type)\s*=> true", text)
+    assert "case text: StringType => text == StringType\n" in text
+    atomic = ["StringType", "BinaryType", "BooleanType", "DateType", "TimestampType"]
+    atomic += ["TimestampNTZType", "DecimalType", "DoubleType", "FloatType", "ByteType"]
+    atomic += ["ShortType", "IntegerType", "LongType", "DayTimeIntervalType", "NullType"]
+    taken = {name for name in atomic if takes_keys([getattr(types, name)()])}
+    assert taken == {"StringType", *exact.split(" | ")}
 
 
 def test_what_a_call_writes_goes_back() -> None:
