@@ -9,6 +9,7 @@ import scala.jdk.CollectionConverters._
 import scala.util.{Failure, Success, Try}
 
 import org.apache.spark.scheduler.{SparkListener, SparkListenerJobStart}
+import org.apache.spark.sql.SparkSession
 
 import io.bucketstate.Checkpoints
 import io.bucketstate.error.UnavailableException
@@ -22,12 +23,7 @@ class CancelledMoveSuite extends TidySuite with CountsToMove {
 
   for (step <- Seeds.oneOf(2, Steps, 1))
     test(s"in place, at the step '$step': the checkpoint is as it was, or was rewritten") {
-      assume(HasChecks)
-      withSession() { (spark, folder) =>
-        val source = folder.resolve("source")
-        countInto(spark, source)
-        val before = tree(source)
-        val plan = Checkpoints.plan(spark, inPlace(source, 3))
+      withPlan { (_, source, before, plan) =>
         val (outcome, isInTime) = cancelled(plan, step)
         if (isInTime) {
           assert(outcome.failed.get.isInstanceOf[UnavailableException], outcome)
@@ -43,12 +39,7 @@ class CancelledMoveSuite extends TidySuite with CountsToMove {
 
   for (step <- Seeds.oneOf(2, Steps, 2))
     test(s"its thread is interrupted at the step '$step': the checkpoint is as it was, too") {
-      assume(HasChecks)
-      withSession() { (spark, folder) =>
-        val source = folder.resolve("source")
-        countInto(spark, source)
-        val before = tree(source)
-        val plan = Checkpoints.plan(spark, inPlace(source, 3))
+      withPlan { (spark, source, before, plan) =>
         val (outcome, isInterrupted) = interrupted(plan, step)
         outcome match {
           case Failure(failure) =>
@@ -67,6 +58,20 @@ class CancelledMoveSuite extends TidySuite with CountsToMove {
         assert(spark.sparkContext.getJobTags().isEmpty)
       }
     }
+
+  /** A plan for a rewrite in place, the checkpoint that it is of, and what was there before it. */
+  private def withPlan(
+      body: (SparkSession, Path, Map[String, Seq[Byte]], MovePlan) => Any
+  ): Unit = {
+    assume(HasChecks)
+    withSession() { (spark, folder) =>
+      val source = folder.resolve("source")
+      countInto(spark, source)
+      val before = tree(source)
+      body(spark, source, before, Checkpoints.plan(spark, inPlace(source, 3)))
+      ()
+    }
+  }
 
   test("into a folder: no query starts on what there is, and the same plan runs again") {
     withSession() { (spark, folder) =>

@@ -7,7 +7,7 @@ import org.apache.hadoop.fs.Path
 import org.apache.spark.sql.SparkSession
 import org.apache.spark.util.SerializableConfiguration
 
-import io.bucketstate.move.read.{ProviderRows, SourceQuery}
+import io.bucketstate.move.read.{ProviderRows, SourceQuery, SourceStore}
 
 /**
  * Counts the keys that Spark's RocksDB stores still have in families which the newest form of the query does not declare. The
@@ -28,21 +28,36 @@ private[move] object FormerFamilies {
       if former.nonEmpty
       partition <- 0 until (if (operator.isGlobal) 1 else source.partitions)
     } yield (store, former, partition)
+    if (all.isEmpty) Map.empty
+    else
+      try counted(spark, source, conf, all).groupMapReduce(_._1)(_._2)(added)
+      catch { case NonFatal(e) => throw JobFailure.told(e) }
+  }
+
+  private def counted(
+      spark: SparkSession,
+      source: SourceQuery,
+      conf: Configuration,
+      all: Seq[(SourceStore, Seq[String], Int)]
+  ): Seq[(OwnHeads.Named, Map[String, Long])] = {
     val hadoop = spark.sparkContext.broadcast(new SerializableConfiguration(conf))
     val (root, version, storeConf) = (source.folder.path.toString, source.version, source.storeConf)
-    def counted = spark.sparkContext
+    spark.sparkContext
       .parallelize(all, all.size)
       .map { case (store, former, partition) =>
-        val (path, local) = (new Path(root), hadoop.value.value)
-        val keys = ProviderRows.keysIn(former, store, path, partition, version, storeConf, local)
-        ((store.operator, store.name), keys)
+        val rows = new ProviderRows(
+          store,
+          new Path(root),
+          partition,
+          version,
+          storeConf,
+          hadoop.value.value
+        )
+        try ((store.operator, store.name), rows.keysIn(former))
+        finally rows.close()
       }
       .collect()
       .toSeq
-    if (all.isEmpty) Map.empty
-    else
-      try counted.groupMapReduce(_._1)(_._2)(added)
-      catch { case NonFatal(e) => throw JobFailure.told(e) }
   }
 
   private def added(a: Map[String, Long], b: Map[String, Long]): Map[String, Long] =

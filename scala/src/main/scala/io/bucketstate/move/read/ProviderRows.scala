@@ -40,6 +40,10 @@ private[move] final class ProviderRows(
 
   override def next(): StateRow = rows.next()
 
+  /** How many keys RocksDB has in families that the store is not told of; of those that have some. */
+  def keysIn(families: Seq[String]): Map[String, Long] =
+    families.map(f => f -> SparkInternals.rocksDbKeys(state, f)).filter(_._2 > 0).toMap
+
   override def close(): Unit = opened.close {
     // What is open for writing, because families can be told of in no other way, is given up.
     state.abort()
@@ -82,24 +86,6 @@ private[move] object ProviderRows {
       register(state, store)
       state
     }
-
-  /** How many keys a partition in RocksDB has in families that its store is not told of; of those that have some. */
-  def keysIn(
-      families: Seq[String],
-      store: SourceStore,
-      root: Path,
-      partition: Int,
-      version: Long,
-      conf: StateStoreConf,
-      hadoop: Configuration
-  ): Map[String, Long] = {
-    val provider = open(store, root, partition, conf, hadoop)
-    try {
-      val state = provider.getStore(version, store.ids.map(_(partition)))
-      try families.map(f => f -> SparkInternals.rocksDbKeys(state, f)).filter(_._2 > 0).toMap
-      finally state.abort()
-    } finally provider.close()
-  }
 
   /** Tells an opened store of its families. */
   def register(state: StateStore, store: SourceStore): Unit = store.families.foreach { family =>

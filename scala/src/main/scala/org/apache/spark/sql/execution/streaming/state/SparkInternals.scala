@@ -99,7 +99,7 @@ object SparkInternals {
    * How many keys an open store of Spark's RocksDB provider has in a column family, of which it need not have been told; 0
    * where there is no such family.
    */
-  def rocksDbKeys(state: StateStore, family: String): Long = state match {
+  def rocksDbKeys(state: ReadStateStore, family: String): Long = state match {
     case store: RocksDBStateStoreProvider#RocksDBStateStore =>
       val database = store.dbInstance()
       if (database.checkColFamilyExists(family))
