@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from importlib.resources import files
 from pathlib import Path
 
@@ -44,6 +45,12 @@ def by_bidder(counts: dict[int, int], window: str) -> list[dict[str, object]]:
 def test_every_query_has_an_answer() -> None:
     there = {file.name for file in files("bucketstate_nexmark.answers").iterdir()}
     assert {f"{form.query}.sql" for form in FORMS.values()} <= there
+
+
+@pytest.mark.parametrize("query", ["q0", "q7", "q9", "q18", "q20"])
+def test_the_text_that_fills_a_bid_up_is_put_out_as_in_the_original(query: str) -> None:
+    sql = (files("bucketstate_nexmark.answers") / f"{query}.sql").read_text("utf-8")
+    assert re.search(r"\b(bid_)?extra\b", sql.partition("FROM")[0])
 
 
 def test_the_last_row_of_a_key_counts(made: Files, tmp_path: Path) -> None:

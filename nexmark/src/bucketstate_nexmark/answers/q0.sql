@@ -1,2 +1,2 @@
-SELECT auction, bidder, price, epoch_ms(date_time) AS at
+SELECT auction, bidder, price, epoch_ms(date_time) AS at, extra
 FROM bid

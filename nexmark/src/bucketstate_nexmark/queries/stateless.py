@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 def passed_on(events: DataFrame, _: Model) -> DataFrame:
     return bids(events, timed=False).select(
-        "auction", "bidder", "price", millis("date_time").alias("at")
+        "auction", "bidder", "price", millis("date_time").alias("at"), "extra"
     )
 
 
@@ -26,7 +26,7 @@ FORMS = (
         "update",
         passed_on,
         "bids, as they come",
-        keys=("auction", "bidder", "price", "at"),
+        keys=("auction", "bidder", "price", "at", "extra"),
         keeps_state=False,
     ),
 )
