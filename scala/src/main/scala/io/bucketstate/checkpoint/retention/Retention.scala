@@ -15,7 +15,7 @@ import io.bucketstate.checkpoint.io.{
   VersionedFile
 }
 import io.bucketstate.checkpoint.manifest.{Manifest, ManifestTrust, Manifests}
-import io.bucketstate.error.{BucketstateException, MissingException}
+import io.bucketstate.error.{BucketstateException, CorruptException, MissingException}
 
 /**
  * @param failed     what could not be deleted; a later run will find it again
@@ -43,8 +43,9 @@ final class Retention(
   private[this] val manifests = new Manifests(folder)
 
   /**
-   * Throws only when the files cannot be listed, or what `pinned` throws: then nothing was deleted. Nor is anything while
-   * no file of the newest version is there.
+   * Throws only what `pinned` throws, `UnavailableException` when the files cannot be listed or a changelog be looked at, and
+   * `CorruptException` where that is of a newer format: then nothing was deleted. Nor is anything while no file of the newest
+   * version is there.
    *
    * @param latest   the newest version that Spark has built on
    * @param inFlight must be complete for this store before the files are listed: the names of data
@@ -139,10 +140,17 @@ final class Retention(
    */
   private def isStale(manifest: Manifest): Boolean =
     manifest.checkpointId.isEmpty &&
-      (header(manifest.version).exists(own => !manifest.covers(own)) ||
-        header(manifest.version + 1).exists(next => !manifest.isBaseOf(next)))
+      (differs(manifest.version)(manifest.covers) ||
+        differs(manifest.version + 1)(manifest.isBaseOf))
 
-  private def header(version: Long): Option[ChangelogHeader] =
-    try Some(ChangelogReader.readHeader(folder, Attempt(version)))
-    catch { case _: MissingException => None }
+  /**
+   * Whether the changelog of a version is not the one that it should be. Of which commit a damaged one was, nobody can tell:
+   * where it is taken for another one, more stays.
+   */
+  private def differs(version: Long)(isRight: ChangelogHeader => Boolean): Boolean =
+    try !isRight(ChangelogReader.readHeader(folder, Attempt(version)))
+    catch {
+      case _: MissingException               => false
+      case e: CorruptException if !e.isNewer => true
+    }
 }

@@ -62,22 +62,27 @@ class DamagedBaseSuite extends TidySuite {
   }
 
   /**
-   * Version 3 is held and the manifest of version 2 of no use, while the newest versions begin with that of version 4: what
-   * leads from the manifest of version 1 to version 3 stays.
+   * A version up to 3 is held and the manifest of version 2 of no use, while the newest versions begin with that of version 4:
+   * what leads to the version that is held from the manifest of version 1 stays.
+   *
+   * @param gone what goes all the same
    */
   private def requireHeld(
       room: SnapshotRoom,
       store: MemoryFileStore,
-      trust: ManifestTrust
+      trust: ManifestTrust,
+      version: Long = 3,
+      gone: Set[String] = Set("1.changelog", "4.changelog")
   ): Unit = {
     room.commit("f" -> Some("5"))
-    val held = () => Seq(Pinned(3, WinningIds.WithoutIds))
+    val held = () => Seq(Pinned(version, WinningIds.WithoutIds))
     val retention = new Retention(store, Clock.systemUTC, RetentionRules(1), trust)
     val report = retention.run(5, pinned = held)
     val recovery = new Recovery(room.newCheckpoint(), RepairRules(enabled = true, 1, 1000))
-    assert(StoreHarness.contents(recovery.load(3, None).table, 3) == room.model(3))
+    val table = recovery.load(version, None).table
+    assert(StoreHarness.contents(table, version) == room.model(version))
     assert(report.failed.isEmpty && report.unreadable.isEmpty)
-    assert(report.deleted.map(_.name).toSet == Set("1.changelog", "4.changelog"))
+    assert(report.deleted.map(_.name).toSet == gone)
     // It goes when nobody holds it any more.
     val _ = retention.run(5)
     val left = store.list().map(_.name).toSet
@@ -104,6 +109,42 @@ class DamagedBaseSuite extends TidySuite {
       room.commit("d" -> Some("3"), "a" -> None)
       wholeFourth(room)
       requireHeld(room, store, new ManifestTrust)
+    }
+  }
+
+  test("a version that is held keeps what leads to it beside a manifest with a damaged changelog") {
+    withRoom { (room, store) =>
+      val _ = twoManifests(room)
+      room.commit("d" -> Some("3"), "a" -> None)
+      wholeFourth(room)
+      store.put("2.changelog", Array.emptyByteArray)
+      // The manifest of version 1 goes by the same changelog: so the version has no base, and all stays that leads to it.
+      requireHeld(room, store, new ManifestTrust, gone = Set("4.changelog"))
+    }
+  }
+
+  test("a version that is held keeps what leads to it where the changelog behind it is damaged") {
+    withRoom { (room, store) =>
+      val _ = twoManifests(room)
+      room.commit("d" -> Some("3"), "a" -> None)
+      wholeFourth(room)
+      store.put("3.changelog", Array.emptyByteArray)
+      val gone = Set("1.changelog", "3.changelog", "4.changelog")
+      requireHeld(room, store, new ManifestTrust, version = 2, gone)
+    }
+  }
+
+  test("nothing goes while a changelog is of a newer format") {
+    withRoom { (room, store) =>
+      val _ = twoManifests(room)
+      val newer = store.read("2.changelog")
+      newer(8) = 3 // the format of a changelog, behind the eight bytes that all begin with
+      store.put("2.changelog", newer)
+      room.commit("d" -> Some("3"))
+      val before = store.list().map(_.name).toSet
+      val retention = new Retention(store, Clock.systemUTC, RetentionRules(1))
+      assert(intercept[CorruptException](retention.run(3)).isNewer)
+      assert(store.list().map(_.name).toSet == before)
     }
   }
 }
