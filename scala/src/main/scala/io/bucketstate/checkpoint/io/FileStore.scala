@@ -104,6 +104,7 @@ trait FileStore extends AutoCloseable {
    */
   def open(name: String, length: Option[Long] = None, inOrder: Boolean = false): ReadableFile
 
+  /** False only where the storage says that there is none: what it cannot tell is an `UnavailableException`. */
   def exists(name: String): Boolean
 
   def list(folder: String = ""): Seq[ListedFile]

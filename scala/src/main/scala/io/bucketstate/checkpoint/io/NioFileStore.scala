@@ -12,6 +12,7 @@ import java.io.{
 import java.nio.file.attribute.BasicFileAttributes
 import java.nio.file.{
   AtomicMoveNotSupportedException,
+  FileSystemException,
   Files,
   NoSuchFileException,
   NotDirectoryException,
@@ -91,13 +92,16 @@ final class NioFileStore(folder: Path, newId: () => UUID = () => UUID.randomUUID
         try new RandomAccessFile(path.toFile, "r")
         catch {
           // Java calls every file "not found" that it may not open.
-          case e: FileNotFoundException if Files.exists(path) => throw new IOException(e)
+          case e: FileNotFoundException if isThere(path) => throw new IOException(e)
         }
       new LocalFile(path.toString, file)
     }
   }
 
-  def exists(name: String): Boolean = Files.exists(resolve(name))
+  def exists(name: String): Boolean = {
+    val path = resolve(name)
+    StorageErrors.translate(path.toString, "could not be looked up")(isThere(path))
+  }
 
   def list(inside: String): Seq[ListedFile] = {
     val path = resolve(inside)
@@ -142,6 +146,23 @@ final class NioFileStore(folder: Path, newId: () => UUID = () => UUID.randomUUID
 
 private[checkpoint] object NioFileStore {
   val BufferBytes: Int = 64 * 1024
+
+  /** `Files.exists` says no where the disk cannot tell. Throws what keeps it from that. */
+  def isThere(path: Path): Boolean =
+    try {
+      Files.readAttributes(path, classOf[BasicFileAttributes])
+      true
+    } catch {
+      case _: NoSuchFileException                   => false
+      case _: FileSystemException if isInFile(path) => false
+    }
+
+  /** Whether a file lies where the path has a folder: for that Java has no exception of its own. */
+  private def isInFile(path: Path): Boolean =
+    Iterator
+      .iterate(path.getParent)(_.getParent)
+      .takeWhile(_ != null)
+      .exists(Files.isRegularFile(_))
 
   def checksumOf(path: Path): Path = path.resolveSibling(s".${path.getFileName}.crc")
 

@@ -179,6 +179,25 @@ class FileStoreSuite extends FileStoreContract {
     }
   }
 
+  test("nio takes no file for a missing one that the disk cannot tell of") {
+    TempFolder.use { folder =>
+      Using.resource(nio.make(folder)) { store =>
+        // A link to itself leads nowhere, whoever asks: a folder that may not be searched would let root in.
+        val loop = folder.resolve("loop")
+        Files.createSymbolicLink(loop, loop)
+        for (name <- Seq("loop/1.changelog", "a" * 300)) {
+          assertThrows[UnavailableException](store.exists(name))
+          assertThrows[UnavailableException](store.open(name))
+        }
+        store.write("1.changelog")(_.write(1))
+        for (name <- Seq("2.changelog", "runs/x", "1.changelog/x", "1.changelog/x/y")) {
+          assert(!store.exists(name))
+          assertThrows[MissingException](store.open(name))
+        }
+      }
+    }
+  }
+
   test("a faulty store fails the chosen calls in the chosen way") {
     val inner = new MemoryFileStore
     val store = new FaultyFileStore(inner)
