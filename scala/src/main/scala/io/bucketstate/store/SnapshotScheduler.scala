@@ -5,7 +5,7 @@ import java.util.concurrent.atomic.AtomicBoolean
 
 import org.slf4j.LoggerFactory
 
-import io.bucketstate.background.{Background, Pace, Ticker, Uninterrupted, WorkGate}
+import io.bucketstate.background.{Background, Pace, Patience, Uninterrupted, WorkGate}
 import io.bucketstate.checkpoint.manifest.Manifest
 import io.bucketstate.checkpoint.recovery.Recovered
 import io.bucketstate.checkpoint.snapshot.{
@@ -40,6 +40,7 @@ private[bucketstate] final class DueSnapshot(val capture: () => SnapshotTarget) 
  *
  * @param published told of each new manifest
  * @param isGone    whether there is no checkpoint any more
+ * @param patience  of a task that waits for the end of a snapshot; its ticker is the clock of all durations
  */
 private[bucketstate] final class SnapshotScheduler(
     snapshotter: Snapshotter,
@@ -47,10 +48,11 @@ private[bucketstate] final class SnapshotScheduler(
     location: String,
     published: Manifest => Unit,
     isGone: () => Boolean,
-    ticker: Ticker,
+    patience: Patience,
     background: Background
 ) {
   import SnapshotScheduler._
+  import patience.ticker
 
   private[this] val log = LoggerFactory.getLogger(classOf[SnapshotScheduler])
   private[this] val uncovered = new Uncovered(plan)
@@ -213,18 +215,19 @@ private[bucketstate] final class SnapshotScheduler(
   /**
    * Takes a snapshot of a version because the caller must have it; throws if that fails. Spark asks so for stores that it
    * takes to be behind, which may be all of them at once. So it is of what has changed, like any other that has an older one
-   * to build on.
+   * to build on. Waits for the end of one that is under way, as long as it has patience: then throws `UnavailableException`.
    */
   def force(target: SnapshotTarget): Unit = hurrying {
     val start = ticker.nanos
-    val report = snapshotter.take(target, compactsBeside = plan.compactsBeside)
+    val report =
+      snapshotter.take(target, compactsBeside = plan.compactsBeside, patience = Some(patience))
     succeeded(report, ticker.millisSince(start))
     report.compaction.foreach(submit)
   }
 
-  /** Makes a version that is a manifest by itself; throws if that fails. */
+  /** Makes a version that is a manifest by itself; throws if that fails. Waits as `force` does. */
   def alone(state: AloneState, mayReplace: Boolean): Manifest =
-    hurrying(snapshotter.alone(state, mayReplace))
+    hurrying(snapshotter.alone(state, mayReplace, Some(patience)))
 
   /** What waits for the snapshot under way. */
   private def hurrying[A](work: => A): A = {
@@ -273,7 +276,8 @@ private[bucketstate] final class SnapshotScheduler(
   def finish(): Unit = {
     closing(run)
     val start = ticker.nanos
-    try synchronized(while (running && ticker.millisSince(start) < FinishMs) wait(100L))
+    def isWorthIt = running && ticker.millisSince(start) < patience.limitMs
+    try synchronized(while (isWorthIt) wait(Patience.PollMs))
     catch { case _: InterruptedException => Thread.currentThread().interrupt() }
   }
 
@@ -332,9 +336,6 @@ private object SnapshotScheduler {
 
   /** Longer than any single file call should take. */
   private final val CloseMs = 30000L
-
-  /** Longer than a snapshot should take that a batch waits for. */
-  private final val FinishMs = 600000L
 
   final case class Figures(
       snapshots: Long = 0,

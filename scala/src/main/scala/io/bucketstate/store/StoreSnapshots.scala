@@ -7,7 +7,7 @@ import scala.util.control.NonFatal
 
 import org.slf4j.LoggerFactory
 
-import io.bucketstate.background.{Background, Ticker}
+import io.bucketstate.background.{Background, Patience, Ticker}
 import io.bucketstate.checkpoint.io.{Attempt, Closing}
 import io.bucketstate.checkpoint.manifest.{Checkpoint, Manifest, ManifestState}
 import io.bucketstate.checkpoint.records.BucketSource
@@ -50,7 +50,7 @@ private[bucketstate] final class StoreSnapshots(
     location,
     published,
     () => hasNoCheckpoint,
-    ticker,
+    Patience(StoreSnapshots.WaitMs, ticker, () => host.requireAlive()),
     Background.ofProcess(ticker)
   )
   @volatile private[this] var restoredFrom: Option[Manifest] = None
@@ -196,4 +196,13 @@ private[bucketstate] final class StoreSnapshots(
       case NonFatal(e) => log.warn(s"After the snapshot ${manifest.file.name} of $location", e)
     }
   }
+}
+
+private object StoreSnapshots {
+
+  /**
+   * Longer than a snapshot should take that a batch waits for. One of a large state may well take longer than a task waits
+   * for another one to let go of a store.
+   */
+  private final val WaitMs = 600000L
 }

@@ -5,7 +5,7 @@ import java.util.concurrent.{CountDownLatch, Executor, RejectedExecutionExceptio
 import scala.collection.mutable.ArrayBuffer
 import scala.util.Using
 
-import io.bucketstate.background.{Background, NeediestFirst, PacePlan, Pause, Ticker}
+import io.bucketstate.background.{Background, NeediestFirst, PacePlan, Patience, Pause, Ticker}
 import io.bucketstate.checkpoint.records.BucketSource
 import io.bucketstate.checkpoint.snapshot.{SnapshotPlan, SnapshotTarget}
 import io.bucketstate.config.{Engine, MetricKey}
@@ -51,7 +51,7 @@ class SnapshotSchedulerSuite extends TidySuite {
         publishedBytes = manifest.bytes
       },
       () => isGone,
-      Ticker.System,
+      Patience(60000L, Ticker.System, () => ()),
       background
     )
 

@@ -7,7 +7,7 @@ import scala.collection.mutable.ArrayBuffer
 
 import org.slf4j.LoggerFactory
 
-import io.bucketstate.background.WorkGate
+import io.bucketstate.background.{Patience, WorkGate}
 import io.bucketstate.checkpoint.changelog.{
   ChangelogBuckets,
   ChangelogFamily,
@@ -71,7 +71,7 @@ final case class SnapshotReport(
  * with older runs where the [[CompactionPlan]] says so, or writes the whole state from memory. Works from
  * the files beside the batches and never touches the table.
  *
- * Thread-safe; a second snapshot waits for the one under way.
+ * Thread-safe; a second snapshot waits for the one under way ([[OneAtATime]]).
  *
  * @param maxRuns       before some are merged
  * @param maxMergeBytes about the most bytes that are merged at a time: a state that takes more is merged in spans
@@ -89,7 +89,7 @@ final class Snapshotter(
   private[this] val manifests = new Manifests(folder)
   private[this] val bases = new SnapshotBases(folder, manifests, trust)
   private[this] val aloneWriter = new AloneWriter(checkpoint, storeId, schemas)
-  private[this] val oneAtATime = new Object
+  private[this] val oneAtATime = new OneAtATime(folder.location)
   // One value, so that what others learn while a snapshot is under way outlives it.
   private[this] val known = new AtomicReference(Known(None, Map.empty, doubtsFiles = false))
   // The last one that was made: the compactions are of it, and of those it was built on.
@@ -144,7 +144,7 @@ final class Snapshotter(
   }
 
   /** Gives up what a compaction made that no manifest names yet: after the last snapshot. */
-  def discard(): Unit = oneAtATime.synchronized(compactions.discard())
+  def discard(): Unit = oneAtATime.between(compactions.discard())
 
   /**
    * Writes run and manifest. When it throws, no manifest was written, and what else was is no part of
@@ -153,12 +153,14 @@ final class Snapshotter(
    * @param gate           passed at each record
    * @param compactsBeside whether runs that are to be merged may be left to a [[Compaction]], which the
    *                       caller then runs
+   * @param patience       see [[OneAtATime.make]]
    */
   def take(
       target: SnapshotTarget,
       gate: WorkGate = WorkGate.Open,
-      compactsBeside: Boolean = false
-  ): SnapshotReport = oneAtATime.synchronized {
+      compactsBeside: Boolean = false,
+      patience: Option[Patience] = None
+  ): SnapshotReport = oneAtATime.make(target.file.version, patience) {
     val begun = known.get
     try {
       val (base, lineage, opened) = material(target, begun)
@@ -191,8 +193,14 @@ final class Snapshotter(
   /**
    * Makes a version that is a manifest without a changelog: see [[AloneWriter]]. Not while a snapshot is under way, which
    * may be of an older attempt at the same version.
+   *
+   * @param patience see [[OneAtATime.make]]
    */
-  def alone(state: AloneState, mayReplace: Boolean): Manifest = oneAtATime.synchronized {
+  def alone(
+      state: AloneState,
+      mayReplace: Boolean,
+      patience: Option[Patience] = None
+  ): Manifest = oneAtATime.make(state.attempt.version, patience) {
     val manifest = aloneWriter.write(state, mayReplace)
     known.updateAndGet(_.copy(newest = Some(manifest)))
     manifest
