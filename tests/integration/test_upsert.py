@@ -256,6 +256,29 @@ def test_what_cannot_be_given_is_refused(spark: SparkSession, tmp_path: Path, ki
         assert any("Rows are for an upsert" in found.text for found in made.findings)
 
 
+def _timed(frame: DataFrame) -> DataFrame:
+    rows = frame.where("s is not null").select("s", "v")
+    return stateful.apply(rows, by="s", fn=keep, output_mode="update", timeout="processing")
+
+
+@at_night
+def test_a_whole_state_with_timers_needs_the_time_that_they_have(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    run = Run(spark, Moved("timed", _timed, "update", {}), tmp_path, tmp_path / "input")
+    feed(run.source, 0)
+    run.run(SETTINGS)
+    fields = ("'version', 1", "'timeout', -1L", "'state', '{\"$timers\":[[5,null]]}'")
+    rows = spark.createDataFrame([("name-1",)], "s string").selectExpr(
+        "s", f"named_struct({', '.join(fields)}) as `value.groupState`"
+    )
+    source, target = str(run.checkpoint), str(tmp_path / "x")
+    with pytest.raises(RefusedMoveError, match="has timers: give 'timeoutTimestamp'"):
+        plan(spark, source, target, "upsert", rows=rows).run()
+    whole = rows.selectExpr("*", "5L as timeoutTimestamp")
+    assert plan(spark, source, target, "upsert", rows=whole).run().published
+
+
 @at_night
 def test_the_command(
     spark: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str]

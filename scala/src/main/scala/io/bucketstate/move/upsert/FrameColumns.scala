@@ -73,7 +73,7 @@ private[move] final class FrameColumns private (
     }
     val timeout = schema.fields.find(_.name == UpsertRules.TimeoutTimestamp).map { f =>
       find("value", f.name).map(typed(f)).getOrElse {
-        if (whole.isEmpty && UpsertRules.isDocument(state)) timeoutOfDocument
+        if (UpsertRules.isDocument(state)) timeoutOfDocument(whole, state)
         else Literal(UpsertRules.NoTimeout)
       }
     }
@@ -84,14 +84,18 @@ private[move] final class FrameColumns private (
     Seq(Some(filled), timeout).flatten
   }
 
-  /** The version of a document is beside it; timers that are in it would not be known to Spark. */
-  private def timeoutOfDocument: Expression = {
-    find("value", "state").foreach { document =>
-      refused += StartsWith(document.expression, Literal(TimersFirst)) ->
+  /** Spark looks at the timeout beside a document, not at the one in it; timers that are in it would not be known to Spark. */
+  private def timeoutOfDocument(whole: Option[Expression], document: StructType): Expression = {
+    def part(name: String): Option[Expression] = whole match {
+      case Some(state) => Some(GetStructField(state, document.fieldIndex(name)))
+      case None        => find("value", name).map(_.expression)
+    }
+    part("state").foreach { text =>
+      refused += StartsWith(text, Literal(TimersFirst)) ->
         s"the document has timers: give '${UpsertRules.TimeoutTimestamp}', too"
     }
-    find("value", "timeout").fold[Expression](Literal(UpsertRules.NoTimeout)) { f =>
-      Coalesce(Seq(f.expression, Literal(UpsertRules.NoTimeout)))
+    part("timeout").fold[Expression](Literal(UpsertRules.NoTimeout)) { at =>
+      Coalesce(Seq(at, Literal(UpsertRules.NoTimeout)))
     }
   }
 

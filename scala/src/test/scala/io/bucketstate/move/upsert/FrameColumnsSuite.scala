@@ -166,6 +166,23 @@ class FrameColumnsSuite extends TidySuite {
     assert(read(plain, variable, 1L, "a", "{}")._2 == Seq[Any](1, -1L, inner("{}")))
   }
 
+  for (name <- Seq("groupState", "value.groupState", "state"))
+    test(
+      s"a document that is given whole, as $name, keeps its timeout, and is refused with timers"
+    ) {
+      val of = grouped(document, times = true)
+      val frame = key.add(name, document)
+      def timeout(at: Any): Any = read(frame, of, 1L, "a", Seq[Any](4, at, "{}"))._2(1)
+      assert(timeout(9L) == 9L && timeout(null) == -1L)
+      val timed = Seq[Any](1, -1L, "{\"$timers\":[[5,null]]}")
+      val row = InternalRow(1L, inner("a"), inner(timed))
+      assert(FrameColumns.of(frame, of).refused.exists { case (condition, why) =>
+        condition.eval(row) == true && why.contains("timers")
+      })
+      val told = frame.add("timeoutTimestamp", LongType)
+      assert(read(told, of, 1L, "a", timed, 5L)._2(1) == 5L)
+    }
+
   test("a document whose key has a column called version, timeout or state, too") {
     val odd = new StructType()
       .add("version", IntegerType)
