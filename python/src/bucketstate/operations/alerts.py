@@ -41,8 +41,8 @@ def _rules() -> list[_Rule]:
             "0m",
             "critical",
             "Stores of {{ $labels.query }} fail: {{ $labels.kind }}",
-            "Versions could not be opened or committed. The tasks' errors say which file or "
-            "setting, and what to do.",
+            "Versions could not be opened, read or committed. The tasks' errors say which file "
+            "or setting, and what to do.",
         ),
         _Rule(
             "BucketstateSnapshotFailures",

@@ -46,6 +46,9 @@ private[plugin] final class ExecutorBoard extends StoreWatch {
       operator.copy(failures = Totals.sum(operator.failures, Map(kindOf(failure) -> 1L)))
     }
 
+  override def taskFailed(store: WatchedStore, failure: Throwable): Unit =
+    if (!OfOthers(kindOf(failure))) failed(store, failure)
+
   override def closed(store: WatchedStore): Unit = {
     stores.remove(store)
     ()
@@ -99,12 +102,15 @@ private[plugin] object ExecutorBoard {
   val Kinds: Seq[String] =
     Seq("damaged", "missing", "conflict", "setting", "storage", "memory", "interrupted", "other")
 
+  /** The kinds of which a task's failure says nothing about its stores. */
+  private val OfOthers = Set("interrupted", "other")
+
   /**
    * What went wrong, as a word: what the first of the causes is that says so. A task that was killed is told apart before
    * all else, because what it was doing to the storage then has failed as well.
    */
   def kindOf(failure: Throwable): String = {
-    val causes = Iterator.iterate(failure)(_.getCause).takeWhile(_ != null).take(MostCauses).toSeq
+    val causes = StoreWatch.causesOf(failure)
     if (causes.exists(isInterrupt)) "interrupted"
     else
       causes
@@ -125,7 +131,4 @@ private[plugin] object ExecutorBoard {
     case e: InterruptedIOException => e.getClass == classOf[InterruptedIOException]
     case _                         => false
   }
-
-  /** A chain of causes may be a ring. */
-  private final val MostCauses = 50
 }

@@ -79,7 +79,7 @@ private[plugin] object PrometheusText {
 
   private val Failures = Family(
     s"${MetricKey.PrometheusPrefix}failures_total",
-    "versions that could not be opened or committed",
+    "versions that could not be opened, read or committed",
     "counter"
   )
 

@@ -37,8 +37,10 @@ private[bucketstate] final class BucketedReadStore(
 
   override def release(): Unit = end(Release)
 
+  def isOpen: Boolean = state eq Updating
+
   /** Ends the store if it is still open, as the end of its task does. */
-  def endIfOpen(): Unit = if (state eq Updating) end(Release)
+  def endIfOpen(): Unit = if (isOpen) end(Release)
 
   private def end(operation: Operation): Unit = synchronized {
     // Ending twice is no error, whichever way: a task's listeners and its operator may both do it.

@@ -145,12 +145,15 @@ private[spark] final class BucketedStateStore(
     }
   }
 
+  /** Whether it is neither committed nor undone, and no later task has the store. */
+  def isOpen: Boolean = (state eq Updating) && session.isCurrent
+
   /**
    * What the end of the task does to a store that is still open. It may come while the task's own
    * thread is in `abort` or `commit`; whoever is second finds nothing to do.
    */
   def abortIfOpen(): Unit = synchronized {
-    if ((state eq Updating) && session.isCurrent) abort()
+    if (isOpen) abort()
   }
 
   override def hasCommitted: Boolean = state eq Committed

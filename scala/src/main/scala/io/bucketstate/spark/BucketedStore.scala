@@ -5,6 +5,7 @@ import scala.util.Try
 import org.apache.hadoop.conf.Configuration
 import org.apache.spark.TaskContext
 import org.apache.spark.sql.execution.streaming.state._
+import org.apache.spark.util.TaskFailureListener
 
 import io.bucketstate.background.ClocksAndIds
 import io.bucketstate.checkpoint.io.{Attempt, FileStores}
@@ -106,7 +107,12 @@ private[bucketstate] final class BucketedStore(
     watched.opening {
       endingIfFailed(store.openForRead(Attempt(version, checkpointId))) { session =>
         val read = new BucketedReadStore(id, viewsOf(session.table, version), validator, session)
-        onTaskEnd(() => read.endIfOpen(), () => ())
+        // Spark's state reader reads as if for a run, of which nobody would ever say that it has ended.
+        onTaskEnd(
+          () => read.isOpen && SparkInternals.isOfBatch(hadoopConf),
+          () => read.endIfOpen(),
+          () => ()
+        )
         read
       }
     }
@@ -173,7 +179,7 @@ private[bucketstate] final class BucketedStore(
     val views = viewsOf(session.table, version + 1)
     val write =
       new BucketedStateStore(id, version, views, validator, session, watched, refusal)
-    onTaskEnd(() => write.abortIfOpen(), () => session.end())
+    onTaskEnd(() => write.isOpen, () => write.abortIfOpen(), () => session.end())
     write
   }
 
@@ -197,12 +203,22 @@ private[bucketstate] final class BucketedStore(
     if (to < from) throw SparkInternals.unexpectedVersion(to)
   }
 
-  /** Spark runs these when the task ends, however it ends; outside a task there is nobody to run them. */
-  private def onTaskEnd(first: () => Unit, last: () => Unit): Unit =
+  /**
+   * Spark runs these when the task ends, however it ends; outside a task there is nobody to run them.
+   *
+   * @param isAtWork asked where the task fails, before the others are run: whether the store may be to blame
+   */
+  private def onTaskEnd(isAtWork: () => Boolean, first: () => Unit, last: () => Unit): Unit =
     Option(TaskContext.get()).foreach { context =>
-      context.addTaskCompletionListener[Unit]((_: TaskContext) =>
-        try first()
-        finally last()
-      )
+      context
+        .addTaskFailureListener(new TaskFailureListener {
+          // A look-up that fails ends its task, and costs nothing while it does not.
+          override def onTaskFailure(task: TaskContext, failure: Throwable): Unit =
+            if (isAtWork()) watched.taskFailed(failure)
+        })
+        .addTaskCompletionListener[Unit]((_: TaskContext) =>
+          try first()
+          finally last()
+        )
     }
 }

@@ -18,9 +18,11 @@ import org.scalatest.time.{Millis, Seconds, Span}
 import io.bucketstate.plugin.queries.BoardJson
 import io.bucketstate.spark.BuiltForSpark
 import io.bucketstate.testkit.{
+  Damage,
   DigitCounts,
   ForklessSettings,
   LeftOvers,
+  LiveFolder,
   ProviderHarness,
   Seeds,
   TidySuite,
@@ -233,6 +235,37 @@ class PluginSuite extends TidySuite with DigitCounts with Eventually {
       eventually(assert(scraped(spark).exists(_.startsWith("bucketstate_keys{"))))
       assert(failures == seen)
       again.stop()
+    }
+  }
+
+  test("what a batch cannot read of its state is a failure of the store, one for each attempt") {
+    val own = "spark.sql.streaming.stateStore"
+    withPlugin(
+      "spark.sql.shuffle.partitions" -> "1",
+      s"$own.autoSnapshotRepair.enabled" -> "false",
+      s"$own.bucketed.snapshot.mode" -> "sync",
+      s"$own.bucketed.snapshot.maxVersions" -> "1"
+    ) { (spark, folder) =>
+      import spark.implicits._
+      val input = memoryStream[Int](spark)
+      val query = start(counts(input.toDS()), "unread", folder)
+      (0 until 3).foreach(batch => addAndWait(input, query, 20 * batch until 20 * batch + 20))
+      query.stop()
+      StoreMaintenance.stop()
+      val runs = LiveFolder.paths(folder).filter(_.toString.endsWith(".sst"))
+      assert(runs.nonEmpty)
+      // Keys come first in it, and what a version is opened by comes last.
+      runs.foreach(Damage.at(_, 10))
+      val failing = start(counts(input.toDS()), "unread", folder)
+      input.addData(1)
+      eventually(assert(failing.exception.nonEmpty))
+      eventually {
+        val failures = scraped(spark).filter { line =>
+          line.startsWith("bucketstate_failures_total{") && line.contains("unread")
+        }
+        assert(failures.size == 1 && failures.head.contains("damaged"), failures)
+        assert(failures.head.endsWith(" 1"), failures)
+      }
     }
   }
 

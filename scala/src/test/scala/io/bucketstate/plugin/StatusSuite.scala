@@ -80,6 +80,27 @@ class StatusSuite extends TidySuite with ScalaCheckPropertyChecks {
     assert(board.storeStatus.isEmpty && board.operatorStatus.isEmpty)
   }
 
+  test("a task that fails counts once against a store that it had open, which may be to blame") {
+    val board = new ExecutorBoard
+    val its = store("run", 0)
+    def unread = new UnavailableException("a", "b", "c")
+    StoreWatch.begin(board)
+    try {
+      val failure = new RuntimeException(unread)
+      // It had the version open to read, and to write.
+      (1 to 2).foreach(_ => its.taskFailed(failure))
+      Seq(new RuntimeException, new InterruptedException).foreach(its.taskFailed)
+      assert(board.operatorStatus.map(_.failures) == Seq(Map("storage" -> 1L)))
+      val uncommitted = unread
+      assertThrows[UnavailableException] {
+        its.committing[Unit](throw uncommitted)((_, _) => report(1))
+      }
+      its.taskFailed(new RuntimeException(uncommitted))
+      assertThrows[UnavailableException](its.opening[Unit](throw uncommitted))
+    } finally StoreWatch.end(board)
+    assert(board.operatorStatus.map(_.failures) == Seq(Map("storage" -> 3L)))
+  }
+
   test("a failure has the kind of the first cause that has one, also in a ring of causes") {
     val missing = new MissingException("a", "b", "c")
     assert(ExecutorBoard.kindOf(new RuntimeException(new RuntimeException(missing))) == "missing")

@@ -166,6 +166,8 @@ object JvmWarmUpSuite {
       ()
     }
 
+    override def taskFailed(store: WatchedStore, failure: Throwable): Unit = failed(store, failure)
+
     override def closed(store: WatchedStore): Unit = ()
   }
 }
