@@ -1,5 +1,10 @@
 package io.bucketstate
 
+import java.net.URI
+
+import scala.io.{Codec, Source}
+import scala.util.Using
+
 import org.scalatest.concurrent.Eventually
 import org.scalatest.time.{Millis, Seconds, Span}
 
@@ -27,6 +32,31 @@ class UnloadedStoresSuite extends TidySuite with DigitCounts with Eventually {
         assert(LeftOvers.openFiles(folder) == Nil)
         assert(LeftOvers.workFolders == Nil)
       }
+    }
+  }
+
+  test("how stores stand that are unloaded after every commit is scraped all the same") {
+    withSession(
+      "spark.sql.streaming.stateStore.unloadOnCommit" -> "true",
+      "spark.plugins" -> classOf[BucketstatePlugin].getName,
+      "spark.bucketstate.metrics.interval" -> "100",
+      "spark.bucketstate.jvmWarmUp" -> "0",
+      "spark.ui.enabled" -> "true",
+      "spark.ui.port" -> "0"
+    ) { (spark, folder) =>
+      import spark.implicits._
+      val input = memoryStream[Int](spark)
+      val query = start(counts(input.toDS()), "scraped", folder)
+      for (batch <- 0 until 3) addAndWait(input, query, batch * 10 until batch * 10 + 10)
+      val page = URI.create(spark.sparkContext.uiWebUrl.get + "/bucketstate/metrics").toURL
+      def figure(name: String): Option[String] = Using.resource(Source.fromURL(page)(Codec.UTF8)) {
+        _.getLines().find(_.startsWith(s"bucketstate_$name{")).map(_.split(' ').last)
+      }
+      eventually {
+        assert(figure("keys").contains("5") && figure("version").contains("3"))
+        assert(Seq("stores", "executor_stores", "memory_bytes").forall(figure(_).contains("0")))
+      }
+      query.stop()
     }
   }
 

@@ -61,9 +61,29 @@ private[plugin] final class DriverBoard(nanos: () => Long, series: String, inter
     KnownQueries(
       names.filter(named => runs(named._1)),
       runs.filter(lasting.isForgotten),
-      hasPartitions
+      hasPartitions,
+      movedFrom(status)
     )
   }
+
+  /** What was closed there, and is shown of another executor. */
+  private def movedFrom(status: ExecutorStatus): Set[StoreLabel] = {
+    val closed = status.stores.filterNot(_.isLoaded).map(_.label).toSet
+    if (closed.isEmpty) closed
+    else newest(closed).filter(_._1 != status.executor).map(_._2.label).toSet
+  }
+
+  /** The newest version of each store, with the executor that has told of it. */
+  private def newest(which: StoreLabel => Boolean): Seq[(String, StoreStatus)] =
+    latest.values.toSeq
+      .flatMap(executor =>
+        executor.stores.filter(store => which(store.label)).map(executor.executor -> _)
+      )
+      .groupBy(_._2.label)
+      // One that has moved to another executor is still loaded where it was, for a while.
+      .values
+      .toSeq
+      .map(_.maxBy { case (_, store) => (store.version, store.isLoaded) })
 
   def removed(executor: String): Unit = synchronized {
     gone.add(executor)
@@ -94,14 +114,7 @@ private[plugin] final class DriverBoard(nanos: () => Long, series: String, inter
   def operators: Seq[OperatorView] = synchronized {
     settle()
     val status = counted
-    val stores = latest.values.toSeq
-      .flatMap(executor => executor.stores.map(executor.executor -> _))
-      .groupBy(_._2.label)
-      // One that has moved to another executor is still loaded where it was, for a while.
-      .values
-      .toSeq
-      .map(_.maxBy(_._2.version))
-      .groupBy(_._2.label.ofOperator)
+    val stores = newest(_ => true).groupBy(_._2.label.ofOperator)
     val running = queries.values.toVector.map(query => query.copy(name = names(query.run)))
     val ended = lasting.queries.filterNot(query => running.exists(_.name == query.name))
     for {

@@ -9,18 +9,20 @@ import scala.jdk.CollectionConverters._
 import io.bucketstate.config.{MetricKey, MetricType}
 import io.bucketstate.error._
 import io.bucketstate.plugin.status._
-import io.bucketstate.watch.{CommitReport, OperatorLabel, StoreWatch, WatchedStore}
+import io.bucketstate.watch.{CommitReport, OperatorLabel, StoreLabel, StoreWatch, WatchedStore}
 
 /**
  * What the stores of this process have told. Thread-safe; a report costs the same for every number of stores.
  *
- * What is counted is counted by operator and stays when a store is closed. It goes when the driver says so, some minutes
- * after the end of the query.
+ * What is counted is counted by operator and stays when a store is closed, as does how the store stood. It goes when the
+ * driver says so, some minutes after the end of the query; of a store also when another executor has gone on with it.
  */
 private[plugin] final class ExecutorBoard extends StoreWatch {
   import ExecutorBoard._
 
   private[this] val stores = new ConcurrentHashMap[WatchedStore, StoreStatus]
+  // How stores stood that were closed: Spark may close each behind its commit.
+  private[this] val past = new ConcurrentHashMap[StoreLabel, StoreStatus]
   private[this] val operators = new ConcurrentHashMap[OperatorLabel, OperatorStatus]
 
   override def committed(store: WatchedStore, report: CommitReport): Unit = {
@@ -28,7 +30,11 @@ private[plugin] final class ExecutorBoard extends StoreWatch {
     // Asked while nobody else changes its entry, so that none comes after the end.
     stores.compute(
       store,
-      (_, last) => if (store.isClosed) null else next(Option(last), store, report, gauges)
+      (_, last) => {
+        val before = if (last == null) past.get(store.label) else last
+        val current = next(Option(before), store, report, gauges)
+        if (store.isClosed) keep(current) else current
+      }
     )
     change(store) { operator =>
       operator.copy(
@@ -50,20 +56,39 @@ private[plugin] final class ExecutorBoard extends StoreWatch {
     if (!OfOthers(kindOf(failure))) failed(store, failure)
 
   override def closed(store: WatchedStore): Unit = {
-    stores.remove(store)
+    stores.computeIfPresent(store, (_, last) => keep(last))
     ()
   }
 
-  def storeStatus: Seq[StoreStatus] = stores.values.asScala.toVector
+  /** Takes down how a store stood, and gives what is left of it among those that are loaded: nothing. */
+  private def keep(last: StoreStatus): StoreStatus = {
+    if (last.label.run.nonEmpty) {
+      past.merge(last.label, last.closed, (a, b) => if (a.version > b.version) a else b)
+    }
+    null
+  }
+
+  /** Each store is in it once that is loaded, or that was and is not. */
+  def storeStatus: Seq[StoreStatus] = {
+    // In this order: one that is closed meanwhile is found in one place at least.
+    val loaded = stores.values.asScala.toVector
+    val labels = loaded.map(_.label).toSet
+    loaded ++ past.values.asScala.filterNot(status => labels(status.label))
+  }
 
   def operatorStatus: Seq[OperatorStatus] = operators.values.asScala.toVector
 
   /** The runs have ended, and nobody asks any more: what was counted for them goes. */
   def forget(runs: Set[String]): Unit = if (runs.nonEmpty) {
     stores.keySet.removeIf(store => runs(store.label.run))
+    past.keySet.removeIf(label => runs(label.run))
     operators.keySet.removeIf(operator => runs(operator.run))
     ()
   }
+
+  /** Other executors have gone on with these: how they stood here goes, unless they were here again meanwhile. */
+  def forgetMoved(closed: Seq[StoreStatus]): Unit =
+    closed.foreach(status => past.remove(status.label, status))
 
   private def next(
       last: Option[StoreStatus],

@@ -92,8 +92,10 @@ private[plugin] final class ExecutorSide(provider: String, makeProvider: () => S
       val current = status(context)
       val known = StatusJson.readQueries(context.ask(StatusJson.write(current)).toString)
       board.forget(known.ended)
+      val (moved, its) = current.stores.partition(s => !s.isLoaded && known.moved(s.label))
+      board.forgetMoved(moved)
       // What has ended has no name any more, and is not shown.
-      metrics.show(known, current)
+      metrics.show(known, current.copy(stores = its))
       isSilent.set(false)
     } catch {
       case _: InterruptedException => ()

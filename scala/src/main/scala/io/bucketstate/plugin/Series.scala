@@ -43,7 +43,7 @@ private[plugin] object Series {
       "executor_stores",
       "stores",
       "stores of an executor that have committed and are loaded",
-      executor.stores.size.toLong
+      executor.stores.count(_.isLoaded).toLong
     ),
     gauge(
       "executor_background_queue",
@@ -64,7 +64,12 @@ private[plugin] object Series {
   )
 
   private def standing(stores: Seq[StoreStatus]): Seq[Series] = Seq(
-    gauge("stores", "stores", "stores that have committed and are loaded", stores.size.toLong),
+    gauge(
+      "stores",
+      "stores",
+      "stores that have committed and are loaded",
+      stores.count(_.isLoaded).toLong
+    ),
     gauge("keys", "keys", "keys of the state", stores.map(_.keys).sum),
     gauge(
       "memory_bytes",

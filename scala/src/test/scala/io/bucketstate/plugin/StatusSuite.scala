@@ -20,6 +20,9 @@ class StatusSuite extends TidySuite with ScalaCheckPropertyChecks {
 
   test("what is sent is what arrives") {
     forAll(statuses)(status => assert(StatusJson.readStatus(StatusJson.write(status)) == status))
+    val moved = Set(StoreLabel("run", 1, 2, "left"))
+    val known = KnownQueries(Map("run" -> "q"), Set("ended"), hasPartitions = true, moved)
+    assert(StatusJson.readQueries(StatusJson.write(known)) == known)
   }
 
   test("a board counts what commits told, and forgets it with the run") {
@@ -40,11 +43,13 @@ class StatusSuite extends TidySuite with ScalaCheckPropertyChecks {
         assert(board.storeStatus.map(_.changed).sum == told.map(_._2).sum)
         val last = told.groupMapReduce(_._1)(_._2)((_, later) => later)
         assert(board.storeStatus.map(s => s.label.partition -> s.last.changed).toMap == last)
+        val stood = board.storeStatus.map(_.closed).toSet
         stores.foreach(board.closed)
-        assert(board.storeStatus.isEmpty)
+        assert(board.storeStatus.toSet == stood)
+        assert(board.storeStatus.forall(s => !s.isLoaded && s.memoryBytes == 0))
         assert(board.operatorStatus.size == (if (commits.isEmpty) 0 else 1))
         board.forget(Set("run"))
-        assert(board.operatorStatus.isEmpty)
+        assert(board.operatorStatus.isEmpty && board.storeStatus.isEmpty)
     }
   }
 
@@ -55,9 +60,30 @@ class StatusSuite extends TidySuite with ScalaCheckPropertyChecks {
     board.committed(second, report(2))
     board.closed(first)
     assert(board.storeStatus.map(_.version) == Seq(2))
+    board.closed(second)
+    assert(board.storeStatus.map(_.version) == Seq(2))
   }
 
-  test("what a task commits after its store was closed counts, and stands for no store") {
+  test("a store that is closed behind each commit stands as it did, and counts on") {
+    val board = new ExecutorBoard
+    for (version <- 1 to 3) {
+      val one = store("run", 0)
+      board.committed(one, report(version.toLong, Map(MetricKey.SnapshotLag -> 2L)))
+      board.closed(one)
+    }
+    val status = board.storeStatus
+    assert(status.map(s => (s.version, s.commits, s.lag, s.isLoaded)) == Seq((3, 3, 2, false)))
+    val figures = Series.of(status, OperatorStatus.none(Operator)).map(s => s.name -> s.value).toMap
+    assert(figures("bucketstate_keys") == 1 && figures("bucketstate_snapshot_lag") == 2)
+    assert(figures("bucketstate_stores") == 0 && figures("bucketstate_memory_bytes") == 0)
+    // It was here again since the driver was told.
+    board.forgetMoved(status.map(_.copy(version = 2)))
+    assert(board.storeStatus == status)
+    board.forgetMoved(status)
+    assert(board.storeStatus.isEmpty)
+  }
+
+  test("what a task commits after its store was closed counts, and stands for no loaded store") {
     val board = new ExecutorBoard
     val late = store("run", 0)
     StoreWatch.begin(board)
@@ -67,7 +93,7 @@ class StatusSuite extends TidySuite with ScalaCheckPropertyChecks {
       late.closed()
       late.committing(())((_, _) => report(2))
     } finally StoreWatch.end(board)
-    assert(board.storeStatus.isEmpty)
+    assert(board.storeStatus.map(s => s.version -> s.isLoaded) == Seq(2L -> false))
     assert(board.operatorStatus.map(_.commitTimes.count) == Seq(2))
   }
 
@@ -136,6 +162,22 @@ class StatusSuite extends TidySuite with ScalaCheckPropertyChecks {
     now += LastingCounts.KeptNanos
     assert(board.operators.isEmpty)
     assert(board.update(one) == KnownQueries(Map.empty, Set("run"), hasPartitions = true))
+  }
+
+  test("a store that was closed is shown until another executor has gone on with it") {
+    val board = new DriverBoard(() => 0L, "auto")
+    board.began(RunningQuery("run", "id", "counts"))
+    def seen = board.operators.flatMap(_.stores).map(s => s._1 -> s._2.version)
+    val one = executor("1", Seq(status(0, version = 3).closed, status(1, version = 3)), 10)
+    assert(board.update(one).moved.isEmpty)
+    assert(seen == Seq("1" -> 3L, "1" -> 3L))
+    // The same version twice is of a batch that was run again.
+    board.update(executor("2", Seq(status(0, version = 3)), changed = 7))
+    assert(seen == Seq("2" -> 3L, "1" -> 3L))
+    board.update(executor("2", Seq(status(0, version = 4).closed), changed = 7))
+    assert(seen == Seq("2" -> 4L, "1" -> 3L))
+    assert(board.update(one).moved == Set(status(0, version = 3).label))
+    assert(board.update(executor("2", Seq(status(0, version = 4).closed), 7)).moved.isEmpty)
   }
 
   test("a report that comes after its executor was removed brings nothing back") {
@@ -435,6 +477,7 @@ private object StatusSuite {
     name <- texts
     numbers <- Gen.listOfN(8, amounts)
     gauges <- values(MetricType.Gauge)
+    isLoaded <- Gen.oneOf(true, false)
   } yield StoreStatus(
     StoreLabel(run, operator, partition, name),
     numbers(0),
@@ -444,7 +487,8 @@ private object StatusSuite {
     numbers(4),
     numbers(5),
     LastCommit(numbers(6), numbers(7)),
-    gauges
+    gauges,
+    isLoaded
   )
 
   private val histograms: Gen[Histogram] =

@@ -50,6 +50,8 @@ private[plugin] object StatusJson {
     queries.names.foreach { case (run, name) => names.put(run, name) }
     queries.ended.foldLeft(root.putArray("ended"))((array, run) => array.add(run))
     root.put("partitions", queries.hasPartitions)
+    val moved = root.putArray("moved")
+    queries.moved.foreach(label => writeLabel(moved.addObject(), label))
     mapper.writeValueAsString(root)
   }
 
@@ -58,16 +60,13 @@ private[plugin] object StatusJson {
     KnownQueries(
       root.required("names").properties.asScala.map(e => e.getKey -> e.getValue.asText).toMap,
       root.required("ended").elements.asScala.map(_.asText).toSet,
-      root.required("partitions").asBoolean
+      root.required("partitions").asBoolean,
+      root.required("moved").elements.asScala.map(readLabel).toSet
     )
   }
 
   def writeStore(node: ObjectNode, store: StoreStatus): Unit = {
-    node
-      .put("run", store.label.run)
-      .put("operator", store.label.operator)
-      .put("partition", store.label.partition)
-      .put("name", store.label.name)
+    writeLabel(node, store.label)
       .put("version", store.version)
       .put("keys", store.keys)
       .put("memoryBytes", store.memoryBytes)
@@ -76,16 +75,12 @@ private[plugin] object StatusJson {
       .put("changelogBytes", store.changelogBytes)
       .put("lastChanged", store.last.changed)
       .put("lastNanos", store.last.nanos)
+      .put("loaded", store.isLoaded)
     writeValues(node.putObject("gauges"), store.gauges)
   }
 
   def readStore(node: JsonNode): StoreStatus = StoreStatus(
-    StoreLabel(
-      node.required("run").asText,
-      node.required("operator").asLong,
-      node.required("partition").asInt,
-      node.required("name").asText
-    ),
+    readLabel(node),
     node.required("version").asLong,
     node.required("keys").asLong,
     node.required("memoryBytes").asLong,
@@ -93,7 +88,22 @@ private[plugin] object StatusJson {
     node.required("changed").asLong,
     node.required("changelogBytes").asLong,
     LastCommit(node.required("lastChanged").asLong, node.required("lastNanos").asLong),
-    readValues(node.required("gauges"))
+    readValues(node.required("gauges")),
+    // Logs of before have stores alone that were loaded.
+    Option(node.get("loaded")).forall(_.asBoolean)
+  )
+
+  private def writeLabel(node: ObjectNode, label: StoreLabel): ObjectNode = node
+    .put("run", label.run)
+    .put("operator", label.operator)
+    .put("partition", label.partition)
+    .put("name", label.name)
+
+  private def readLabel(node: JsonNode): StoreLabel = StoreLabel(
+    node.required("run").asText,
+    node.required("operator").asLong,
+    node.required("partition").asInt,
+    node.required("name").asText
   )
 
   private def writeOperator(node: ObjectNode, operator: OperatorStatus): Unit = {
@@ -137,9 +147,11 @@ private[plugin] object StatusJson {
  * @param names by run
  * @param ended runs that the executor may forget
  * @param hasPartitions whether single partitions have figures of their own: one answer for all executors
+ * @param moved  stores that were closed on the executor, and that another one has gone on with
  */
 final case class KnownQueries(
     names: Map[String, String],
     ended: Set[String],
-    hasPartitions: Boolean
+    hasPartitions: Boolean,
+    moved: Set[StoreLabel] = Set.empty
 )

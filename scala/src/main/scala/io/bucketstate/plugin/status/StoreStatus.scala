@@ -11,6 +11,7 @@ import io.bucketstate.watch.{OperatorLabel, StoreLabel}
  * @param changelogBytes what these commits wrote, in all
  * @param last    what the last of them changed and took
  * @param gauges  the project's own metrics of the last commit that tell how things stand; one that is not there is 0
+ * @param isLoaded whether the store is there; if not, this is how it stood when it was closed
  */
 final case class StoreStatus(
     label: StoreLabel,
@@ -21,8 +22,13 @@ final case class StoreStatus(
     changed: Long,
     changelogBytes: Long,
     last: LastCommit,
-    gauges: Map[MetricKey, Long]
+    gauges: Map[MetricKey, Long],
+    isLoaded: Boolean = true
 ) {
+
+  /** A store that is closed has given back what it had in memory and in local files. */
+  def closed: StoreStatus =
+    copy(memoryBytes = 0L, gauges = gauges -- StoreStatus.OfLoaded, isLoaded = false)
 
   /** Versions that the newest snapshot is behind: what a restart replays. */
   def lag: Long = gauges.getOrElse(MetricKey.SnapshotLag, 0L)
@@ -32,6 +38,16 @@ final case class StoreStatus(
 }
 
 object StoreStatus {
+
+  /** The gauges of what a store has beside its checkpoint. */
+  private val OfLoaded = Set(
+    MetricKey.MemoryLimit,
+    MetricKey.DbLag,
+    MetricKey.DbFileBytes,
+    MetricKey.DbFiles,
+    MetricKey.DbUnflushedBytes,
+    MetricKey.DbMemory
+  )
 
   /** How a store stands that has not committed. */
   def none(label: StoreLabel): StoreStatus =
@@ -77,7 +93,8 @@ object OperatorStatus {
  * @param memoryBytes what the state of all stores takes in the heap
  * @param memoryLimit what it may take
  * @param queued      work beside the batches that no thread has begun
- * @param loaded      how many stores it has, where these are a part of them
+ * @param stores      also those that were closed, unless another process has them
+ * @param loaded      how many stores it has loaded, where these are a part of them
  */
 final case class ExecutorStatus(
     executor: String,
@@ -89,8 +106,8 @@ final case class ExecutorStatus(
     loaded: Option[Int] = None
 ) {
 
-  /** How many stores it has. */
-  def storeCount: Int = loaded.getOrElse(stores.size)
+  /** How many stores it has loaded. */
+  def storeCount: Int = loaded.getOrElse(stores.count(_.isLoaded))
 }
 
 object ExecutorStatus {

@@ -33,10 +33,12 @@ private[plugin] final class LoggedReports(every: Long, nanos: () => Long) {
     else
       synchronized {
         val now = nanos()
-        val isDue = status.stores.nonEmpty && logged.get(status.executor).forall(now - _ >= every)
+        // What was closed stands as it was logged.
+        val stores = status.stores.filter(store => store.isLoaded || isNewer(store))
+        val isDue = stores.nonEmpty && logged.get(status.executor).forall(now - _ >= every)
         if (isDue) {
           logged.put(status.executor, now)
-          report(status, status.stores)
+          report(status, stores)
         } else {
           val ended = status.stores.map(_.label.run).distinct.filter(hasEnded).toSet
           report(status, status.stores.filter(s => ended(s.label.run) && isNewer(s)))
@@ -94,7 +96,7 @@ private object LoggedReports {
     status.copy(
       stores = stores.map(store => store.copy(gauges = store.gauges.filter(g => Shown(g._1)))),
       operators = Nil,
-      loaded = Option.when(stores.size != status.storeCount)(status.storeCount)
+      loaded = Option.when(stores.count(_.isLoaded) != status.storeCount)(status.storeCount)
     )
 
   private def statusOf(executor: ExecutorView): ExecutorStatus = ExecutorStatus(

@@ -29,6 +29,17 @@ class LoggedReportsSuite extends TidySuite {
     assert(logged.due(Boards.executor("3"), runs).isEmpty)
   }
 
+  test("how a store stood that was closed is logged once") {
+    val logged = new LoggedReports(every = 100, () => now)
+    def told(version: Long) = logged.due(
+      Boards.executor("1", Boards.status(0, version = version).closed),
+      runs
+    )
+    assert(told(7).map(_.storeCount) == Some(0))
+    now += 100
+    assert(told(7).isEmpty && told(8).nonEmpty)
+  }
+
   test("the last of a query, of each executor that told of it") {
     val board = new QueryBoard(Kept(1, 1))
     Seq("run", "another").foreach(run => board.began(run, "id", "name", "now"))
