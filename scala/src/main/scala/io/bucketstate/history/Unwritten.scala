@@ -66,7 +66,7 @@ private[bucketstate] object Unwritten {
         database.hold(log.families.map(_.descriptor))
         val parts = new ChangeParts(
           database,
-          (into, change) => into(change.family, change.bucket, change.op, change.record)
+          (into, change) => into.replay(change.family, change.bucket, change.op, change.record)
         )
         log.foreach { (block, op, bytes, offset, length) =>
           val bucket = places(block.family, bytes, offset)

@@ -80,6 +80,27 @@ class UnwrittenSuite extends TidySuite {
     written((room, files) => replayed(files, room, pointOf(files, 1L), 2L))
   }
 
+  test("as its changelog has it, on top of another attempt that left out what is appended to") {
+    TempFolder.use { folder =>
+      val files = new MemoryFileStore
+      Using.resource(new SnapshotRoom(files, folder)) { room =>
+        room.commit("kept" -> Some("1"), "left out" -> Some("2"))
+        room.commit("kept" -> Some("+, more"), "left out" -> Some("+all of it"))
+        room.replace(1L, "kept" -> Some("late"))
+        inDatabase(folder) { database =>
+          val base = pointOf(files, 1L).copy(reading = 1L)
+          new Unwritten.Replayed(CommitPoint.Empty, base, room.newCheckpoint()).writeTo(database)
+          val newest = pointOf(files, 2L).copy(reading = 1L)
+          val replay = new Unwritten.Replayed(base, newest, room.newCheckpoint())
+          val state = database.capture(replay.writeTo(database))
+          val found = TextRecords.contentOf(state, 0, 4)
+          assert(found == Map("kept" -> "late, more", "left out" -> "all of it"))
+          state.release()
+        }
+      }
+    }
+  }
+
   test("as its table has it") {
     written { (_, files) =>
       val point = pointOf(files, 2L)

@@ -96,6 +96,21 @@ class DatabaseHistorySuite extends TidySuite {
       }
     }
 
+  test("what is appended to a key that a late attempt has left out is all that the key has") {
+    TempFolder.use { folder =>
+      val history = new History(folder, false, new Random(1L), isQuiet = true, lists = true)
+      try {
+        history.made(Map("key 1" -> Some("first"), "key 2" -> Some("first")))
+        history.made(Map("key 1" -> Some("+, second"), "key 2" -> Some("+, second")))
+        history.replace(1L, Map("key 1" -> Some("late")))
+        history.reload()
+        history.untilTaken()
+        assert(history.wrong.isEmpty && history.versionsTaken.contains(2L))
+        history.requireRight()
+      } finally history.close()
+    }
+  }
+
   /** Version 3 is committed between two reloads of version 2, the later of which was the first. */
   private def outOfOrder(body: History => Unit): Unit = TempFolder.use { folder =>
     val history = new History(folder, withIds = false, new Random(0L), isTold = true)
@@ -439,16 +454,28 @@ object DatabaseHistorySuite {
 
     /**
      * Another executor does the batch again that this one has done, with other values, and writes the version anew: with
-     * ids in a file of its own.
+     * ids in a file of its own. Of lists it leaves out some that the next version has, perhaps to append to them.
      */
     private def otherAttempt(): Unit = if (newest > 0) {
       val version = newest - random.nextInt(2)
       if (version > math.max(0L, retired)) tried {
-        val other = newCommitter()
         val changes = batches(version).map { case (k, v) => k -> v.map(_ + "'") }
-        try { val _ = committed(version - 1, changes, other) }
-        finally other.close()
+        // Else there would be fewer keys than that has counted.
+        val inNext =
+          if (lists && version < newest) batches(newest).filter(_._2.isDefined)
+          else Map.empty[String, Option[String]]
+        replace(
+          version,
+          changes.filterNot { case (k, _) => inNext.contains(k) && random.nextBoolean() }
+        )
       }
+    }
+
+    /** Another executor, which was given up for lost, makes a version of these changes. */
+    def replace(version: Long, changes: Map[String, Option[String]]): Unit = {
+      val other = newCommitter()
+      try { val _ = committed(version - 1, changes, other) }
+      finally other.close()
     }
 
     /** What another executor, which loads the version first, makes on top of it. */

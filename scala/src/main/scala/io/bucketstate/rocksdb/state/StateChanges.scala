@@ -30,7 +30,10 @@ final class StateChanges private[rocksdb] (
   private[this] var family = -1
   private[this] var handle: ColumnFamilyHandle = _
 
-  /** A change as runs have it, each key once: what is appended to nothing is all that its key has. */
+  /**
+   * A change as files have it, each key once. What is appended to nothing is all that its key has: so it is in a run, of the
+   * keys that no older one has, and in a changelog, where another attempt has left the key out of the one before it since.
+   */
   def replay(ofFamily: Int, bucket: Int, op: Byte, record: Array[Byte]): Unit = {
     val isFirst = op == RecordOp.Merge && {
       val value = valueOf(handleOf(ofFamily), StoredValues.keyOf(ofFamily, bucket, record))
@@ -39,7 +42,7 @@ final class StateChanges private[rocksdb] (
     apply(ofFamily, bucket, if (isFirst) RecordOp.Put else op, record)
   }
 
-  /** A change as a table has it: it appends only to what is there. */
+  /** A change as a table has it, which appends only to what is there. */
   def apply(ofFamily: Int, bucket: Int, op: Byte, record: Array[Byte]): Unit = {
     if (ofFamily != family) {
       handle = handleOf(ofFamily)
