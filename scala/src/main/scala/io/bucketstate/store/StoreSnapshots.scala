@@ -133,8 +133,7 @@ private[bucketstate] final class StoreSnapshots(
       commitId,
       memory,
       release.getOrElse(() => ()),
-      // A database has all of it sooner or later, and would begin anew.
-      doubted = () => if (database.isEmpty) keeper.doubt()
+      doubted = () => keeper.doubt()
     )
   }
 

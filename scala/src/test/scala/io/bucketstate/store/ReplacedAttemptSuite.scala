@@ -3,6 +3,9 @@ package io.bucketstate.store
 import java.nio.file.Path
 import java.time.Instant
 
+import org.scalatest.concurrent.Eventually
+import org.scalatest.time.{Millis, Seconds, Span}
+
 import io.bucketstate.checkpoint.io.{Attempt, CheckpointFiles, FileStore, ManifestName}
 import io.bucketstate.error.ConflictException
 import io.bucketstate.record.Expiry
@@ -20,7 +23,10 @@ import io.bucketstate.testkit.{
  * Without checkpoint ids, an attempt that was given up for lost replaces a version after the next one was built on it. By
  * processing time its records have other times than the ones that were counted.
  */
-class ReplacedAttemptSuite extends TidySuite {
+class ReplacedAttemptSuite extends TidySuite with Eventually {
+
+  implicit override val patienceConfig: PatienceConfig =
+    PatienceConfig(timeout = Span(20, Seconds), interval = Span(20, Millis))
 
   private def second(n: Int): Instant = Instant.ofEpochSecond(n.toLong)
 
@@ -107,16 +113,21 @@ class ReplacedAttemptSuite extends TidySuite {
   private val inCommit = Seq("snapshot.mode" -> "sync", "snapshot.maxVersions" -> "2")
   private val small = inCommit :+ "memory.maxBytes" -> "1m" // less than the state takes
 
+  /** With so many versions in memory the newest is ahead of any database while a batch is made on top of it. */
+  private final val BehindDatabase = 3
+
   private def manifests(files: FileStore): Seq[Long] =
     files.list("").map(f => CheckpointFiles.parse(f.name)).collect { case Some(m: ManifestName) =>
       m.version
     }
 
   /** Four versions, of which the second has a snapshot, and a late attempt at the third; then it is restarted. */
-  private def withRestarted(body: (StoreHarness, OpenStore, FileStore) => Unit): Unit =
+  private def withRestarted(settings: Seq[(String, String)] = small, inMemory: Int = 2)(
+      body: (StoreHarness, OpenStore, FileStore) => Unit
+  ): Unit =
     TempFolder.use { folder =>
       val files = new MemoryFileStore
-      val harness = new StoreHarness(files, folder)
+      val harness = new StoreHarness(files, folder, inMemory = inMemory)
       val first = harness.open(withIds = false, inCommit: _*)
       batch(first, 0)((0 until 100).map(n => s"k$n" -> Some("0" * 30000)): _*)
       batch(first, 1)("a" -> Some("1"))
@@ -125,7 +136,7 @@ class ReplacedAttemptSuite extends TidySuite {
       batch(first, 3)("c" -> Some("3"))
       first.close()
       late(harness, 2, "b" -> Some("2"))
-      try body(harness, harness.open(withIds = false, small: _*), files)
+      try body(harness, harness.open(withIds = false, settings: _*), files)
       finally harness.close()
     }
 
@@ -137,7 +148,7 @@ class ReplacedAttemptSuite extends TidySuite {
   }
 
   test("what was restored over a replaced version gets its snapshots, with more state than memory") {
-    withRestarted { (harness, restarted, files) =>
+    withRestarted() { (harness, restarted, files) =>
       batch(restarted, 4)("d" -> Some("4"))
       assert(manifests(files).max == 4)
       batch(restarted, 5)("e" -> Some("5"))
@@ -150,11 +161,15 @@ class ReplacedAttemptSuite extends TidySuite {
     }
   }
 
-  for (isForced <- Seq(false, true))
+  for {
+    (engine, inMemory) <- Seq("heap" -> 2, "rocksdb" -> BehindDatabase)
+    isForced <- Seq(false, true)
+  }
     test(
-      s"a version that is replaced while it is in memory is loaded anew for snapshots, forced: $isForced"
+      "a version that is replaced while it is in memory is loaded anew for snapshots, " +
+        s"engine: $engine, forced: $isForced"
     ) {
-      withRestarted { (harness, restarted, files) =>
+      withRestarted(small :+ "engine" -> engine, inMemory) { (harness, restarted, files) =>
         batch(restarted, 4)("d" -> Some("4"))
         batch(restarted, 5)("e" -> Some("5"))
         late(harness, 4, "d" -> Some("late"))
@@ -176,4 +191,24 @@ class ReplacedAttemptSuite extends TidySuite {
         assert(read(harness.open(withIds = false, small: _*), newest) == there)
       }
     }
+
+  test("so it is for snapshots beside the batches, which a database never catches up with") {
+    val beside = small.filter(_._1 != "snapshot.mode") :+ "engine" -> "rocksdb"
+    withRestarted(beside, BehindDatabase) { (harness, restarted, files) =>
+      batch(restarted, 4)("d" -> Some("4"))
+      eventually(assert(manifests(files).max == 4))
+      batch(restarted, 5)("e" -> Some("5"))
+      late(harness, 4, "d" -> Some("late"))
+      var version = 6L
+      eventually {
+        batch(restarted, version)(s"f$version" -> Some("6"))
+        version += 1
+        assert(manifests(files).max > 5)
+      }
+      val there = read(restarted, version)
+      assert(there("e") == "5" && there("f6") == "6")
+      restarted.close()
+      assert(read(harness.open(withIds = false, small: _*), version) == there)
+    }
+  }
 }

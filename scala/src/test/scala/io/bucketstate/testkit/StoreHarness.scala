@@ -45,6 +45,7 @@ object Refusal {
  * @param retained how many of the newest versions maintenance leaves
  * @param unloads  whether a store is closed after each batch
  * @param lists    whether keys may have several values
+ * @param inMemory how many versions a table keeps at least
  * @param step     told of each call that stores make of their host, of the clock for durations and of their ids; what it
  *                 throws is what the call throws
  */
@@ -56,7 +57,8 @@ final class StoreHarness(
     retained: Int = 100,
     step: String => Unit = _ => (),
     unloads: Boolean = false,
-    lists: Boolean = false
+    lists: Boolean = false,
+    inMemory: Int = 2
 ) extends StoreHost {
 
   /** What the stores told, such as `committed 2`, in order. */
@@ -97,7 +99,7 @@ final class StoreHarness(
 
   /** What a store is opened with. */
   def configOf(withIds: Boolean, settings: Seq[(String, String)]): StoreConfig = {
-    val spark = SparkHonoured(retained, 0, -1, 2, 10, "lz4", true, 1, 500, withIds, unloads)
+    val spark = SparkHonoured(retained, 0, -1, inMemory, 10, "lz4", true, 1, 500, withIds, unloads)
     val all =
       Map(
         "numBuckets" -> "4",

@@ -508,7 +508,8 @@ final class Snapshotter(
     new ConflictException(
       s"a changelog before version ${target.file.version} in ${folder.location} was replaced after the next " +
         "one was built on it, and the state is not all in memory",
-      "No snapshot was made. The next batch loads the state from the files as they are, and the next snapshot is of that. " +
+      "No snapshot was made. The next batch, or the retry of this one, loads the state from the files as they are, and the " +
+        "next snapshot is of that. " +
         "spark.sql.streaming.stateStore.checkpointFormatVersion=2 keeps attempts apart."
     )
 
