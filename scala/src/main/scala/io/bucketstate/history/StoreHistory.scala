@@ -14,7 +14,7 @@ import io.bucketstate.checkpoint.recovery.Recovered
  * whoever wants to come after it, such as a local database, asks what follows the commit that it is at. So nobody has to be
  * told of a restart, of a roll back or of another attempt, and nobody can miss one.
  *
- * Thread-safe; [[after]] may read headers of changelogs, all else waits for nothing.
+ * Thread-safe; [[after]] and [[leadsFrom]] may read headers of changelogs, all else waits for nothing.
  *
  * @param isFollowed whether somebody follows it: else changes are not kept
  * @param unwritten  of all stores of the process
@@ -47,6 +47,20 @@ private[bucketstate] final class StoreHistory(
         }
       case known => known
     }
+  }
+
+  /**
+   * Whether the table's history leads on from a commit that an earlier process was at, and that process had the state which the
+   * files lead to; not while there is no table. Throws `UnavailableException`.
+   */
+  def leadsFrom(point: CommitPoint): Boolean = line.exists { asked =>
+    // To find the way back asks for the state, too.
+    val leads = asked.after(point) match {
+      case Follow.Elsewhere => false
+      case Follow.Earlier   => after(point) != Follow.Elsewhere
+      case _                => earlier.isOfOneState(point)
+    }
+    leads && line.exists(_.number == asked.number)
   }
 
   /** What comes after a commit, as far as memory knows. Reads nothing and changes nothing. */

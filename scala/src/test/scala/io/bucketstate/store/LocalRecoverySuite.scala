@@ -11,6 +11,7 @@ import org.scalatest.concurrent.Eventually
 import org.scalatest.time.{Millis, Seconds, Span}
 
 import io.bucketstate.checkpoint.io.{Attempt, NioFileStore}
+import io.bucketstate.checkpoint.manifest.LocalStateFormat
 import io.bucketstate.error.UnavailableException
 import io.bucketstate.rocksdb.state.NativeState
 import io.bucketstate.testkit.StoreHarness._
@@ -350,6 +351,34 @@ class LocalRecoverySuite extends TidySuite with Eventually {
       machine.until(machine.isNative)
       assert(machine.contents == machine.model)
       assert(machine.contents.keySet.exists(!model.keySet(_)))
+    }
+  }
+
+  test("what was left is not used where a changelog below it was replaced before a snapshot") {
+    withMachine(withIds = false, "rocksdb.options.cf.disable_auto_compactions" -> "true") {
+      machine =>
+        machine.until(_ => machine.folders("local-").nonEmpty)
+        machine.store.close()
+        val left = machine.folders("local-").head.resolve("bucketstate.state")
+        val version = LocalStateFormat.decode(Files.readAllBytes(left), s"$left").version
+        // As if the attempt had not known of the snapshot, and nobody after it.
+        machine.files
+          .list("")
+          .map(_.name)
+          .filter(_.endsWith(".manifest"))
+          .foreach(machine.files.delete)
+        val replaced = s"late ${version - 2}" -> "late indeed"
+        val late = machine.harness.open(withIds = false, "engine" -> "heap")
+        batch(late, version - 2)(replaced._1 -> Some(replaced._2))
+        late.close()
+        machine.model += replaced
+        machine.elsewhere(batches = 5)
+        val data = machine.dataIn(machine.folders("local-"))
+        val before = machine.folders("db-")
+        machine.reopen("snapshot.maxVersions" -> "1000") // nothing takes its place
+        machine.until(machine.isNative)
+        assert(!machine.dataIn(machine.folders("db-").diff(before)).exists(data))
+        assert(machine.contents == machine.model)
     }
   }
 

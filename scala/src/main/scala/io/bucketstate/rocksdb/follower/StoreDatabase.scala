@@ -283,9 +283,9 @@ private[bucketstate] final class StoreDatabase(
     if (taken.isEmpty) made.foreach { case (database, _) => databases.discard(database) }
   }
 
-  /** Whether the store's history is known to lead on from a commit. */
+  /** Whether the store's history is known to lead on from a commit that was left. */
   private def leadsFrom(point: CommitPoint): Boolean =
-    try history.line.isDefined && history.after(point) != Follow.Elsewhere
+    try history.leadsFrom(point)
     catch { case _: UnavailableException => false }
 
   private def isWanted(from: CommitPoint): Boolean =
