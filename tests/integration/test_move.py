@@ -287,7 +287,7 @@ def test_the_state_is_handed_over_to_sources_that_begin_anew(
         str(twins.moved.checkpoint),
         str(moved.checkpoint),
         "handover",
-        offsets="earliest",
+        offsets="options",
     ).run()
     for batch in (3, 4):
         feed(twins.source, batch)

@@ -106,7 +106,7 @@ def test_logs_of_later_forms(
     assert sorted(twins.moved.rows) == list(range(9))
     twins.check()
     fresh = Run(spark, BY_NAME["agg"], tmp_path / "fresh", twins.source)
-    plan(spark, str(wider), str(fresh.checkpoint), "handover", offsets="earliest").run()
+    plan(spark, str(wider), str(fresh.checkpoint), "handover", offsets="options").run()
     check(fresh.checkpoint, 8)
     fresh.run(_settings(OURS) | forms)
     assert min(fresh.rows) == 9

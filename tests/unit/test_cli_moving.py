@@ -225,7 +225,8 @@ def test_what_verify_says_of_a_target(built: Built, tmp_path: Path) -> None:
         (["--undo"], "--undo goes with --in-place, and with nothing else."),
         (["--partitions", "2", "--conf", "spark.executor.memory"], "give it as KEY=VALUE."),
         (["--partitions", "2", "--read"], "--read goes with --dry-run"),
-        (["--offsets", "no/such/file"], "is neither 'earliest' nor a file that can be read"),
+        (["--offsets", "no/such/file"], "is neither 'options' nor a file that can be read"),
+        (["--offsets", "earliest"], "earliest is neither 'options' nor a file"),
     ],
 )
 def test_options_of_a_move_that_cannot_be(
@@ -266,7 +267,7 @@ def test_spark_that_does_not_start(built: Built, tmp_path: Path) -> None:
         (["--partitions", "2"], "--partitions"),
         (["--buckets", "2", "--format", "2"], "--buckets, --format"),
         (["--delete-keys", "a = 1", "--operator", "0"], "--delete-keys, --operator"),
-        (["--offsets", "earliest"], "--offsets"),
+        (["--offsets", "options"], "--offsets"),
         (["--source-provider", "hdfs"], "--source-provider"),
         (["--verify", "counts"], "--verify counts"),
     ],

@@ -12,7 +12,12 @@ from py4j.protocol import Py4JError, Py4JJavaError, Py4JNetworkError
 from pyspark.sql import SparkSession
 
 from bucketstate.cli import main, session
-from bucketstate.errors import MissingFileError, SessionError, StorageError
+from bucketstate.errors import (
+    InvalidArgumentError,
+    MissingFileError,
+    SessionError,
+    StorageError,
+)
 from bucketstate.move import Plan, plan, undo
 from bucketstate.move.calls import told, waited
 
@@ -156,6 +161,15 @@ def test_moves_are_planned_and_undone_in_a_jvm_that_is_there() -> None:
         plan(spark, "source", "target", "import")
     with pytest.raises(StorageError, match=r"^The session's JVM has ended"):
         undo(spark, "source")
+
+
+def test_where_sources_begin_is_said_by_a_word_or_by_lines() -> None:
+    """The word promises no offset: what the sources' own options say may be the latest one."""
+    spark: Any = Ended()
+    with pytest.raises(InvalidArgumentError, match="give 'options', or a list of lines"):
+        plan(spark, "source", "target", "handover", offsets="earliest")
+    with pytest.raises(StorageError, match=r"^The session's JVM has ended"):
+        plan(spark, "source", "target", "handover", offsets="options")
 
 
 def test_a_session_without_a_jvm_is_refused_without_py4j(monkeypatch: pytest.MonkeyPatch) -> None:

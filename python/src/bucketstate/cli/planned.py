@@ -110,10 +110,11 @@ def _add(name: str, command: argparse.ArgumentParser) -> None:
         )
     command.add_argument(
         "--offsets",
-        metavar="earliest|FILE",
+        metavar="options|FILE",
         required=name == "handover",
-        help="where sources begin: as their own options say, or a file with a line of Spark's "
-        "offset log for each",
+        help="where sources begin: 'options' for where their own options say (Kafka's for a stream "
+        "is the latest, unless startingOffsets is set), or a file with a line of Spark's offset "
+        "log for each",
     )
     command.add_argument(
         "--source-provider",
@@ -298,14 +299,14 @@ def _state(arguments: argparse.Namespace) -> Any:
 def _offsets(given: str | None) -> Any:
     from bucketstate.errors import InvalidArgumentError
 
-    if given is None or given == "earliest":
+    if given is None or given == "options":
         return given
     try:
         # Not splitlines: an offset may have U+2028 and others that end a line there.
         lines = Path(given).read_text(encoding="utf-8").split("\n")
     except OSError as error:
         raise InvalidArgumentError(
-            f"--offsets {given} is neither 'earliest' nor a file that can be read: {error.strerror}"
+            f"--offsets {given} is neither 'options' nor a file that can be read: {error.strerror}"
         ) from None
     except UnicodeDecodeError as error:
         raise InvalidArgumentError(

@@ -253,7 +253,7 @@ def plan(
     checkpoint_format: int | None = None,
     delete_keys: str | None = None,
     operator: int | None = None,
-    offsets: Literal["earliest"] | Sequence[str] | None = None,
+    offsets: Literal["options"] | Sequence[str] | None = None,
     rows: DataFrame | str | os.PathLike[str] | None = None,
     state: Any = None,
     source_provider: Provider | None = None,
@@ -279,8 +279,9 @@ def plan(
         delete_keys: a SQL condition on the columns of a grouping key; keys that it is true for are
             left out, with all that the operator keeps of them.
         operator: whose keys are left out or given, where the query has several.
-        offsets: where sources begin: "earliest" for where their own options say, or a line of
-            Spark's offset log for each.
+        offsets: where sources begin: "options" for where their own options say (Kafka's for a
+            stream is the latest, unless startingOffsets is set), or a line of Spark's offset log
+            for each.
         rows: of an upsert, a DataFrame or the path of Parquet files, with a row for each key that
             is to have another state, or one at all. Its columns are those of the key and of the
             value, by their names; `key` and `value` may be structs of them, as in a scan.
@@ -308,8 +309,8 @@ def plan(
     numbers = {"batch": batch, "partitions": partitions, "buckets": buckets, "operator": operator}
     numbers["checkpoint_format"] = checkpoint_format
     whole = {n: None if given is None else whole_number(n, given) for n, given in numbers.items()}
-    if offsets is not None and offsets != "earliest" and not _lines(offsets):
-        raise InvalidArgumentError(f"offsets={offsets!r}: give 'earliest', or a list of lines.")
+    if offsets is not None and offsets != "options" and not _lines(offsets):
+        raise InvalidArgumentError(f"offsets={offsets!r}: give 'options', or a list of lines.")
     if not isinstance(rows, str | os.PathLike | None) and not hasattr(rows, "_jdf"):
         raise InvalidArgumentError(f"rows={rows!r}: give a DataFrame, or a path of Parquet files.")
     request = {
@@ -323,7 +324,7 @@ def plan(
         "format": whole["checkpoint_format"],
         "deleteKeys": delete_keys,
         "operator": whole["operator"],
-        "offsets": list(offsets) if offsets is not None and offsets != "earliest" else offsets,
+        "offsets": list(offsets) if offsets is not None and offsets != "options" else offsets,
         "sourceProvider": source_provider,
         "verify": verify,
         "inPlace": bool(in_place) or None,

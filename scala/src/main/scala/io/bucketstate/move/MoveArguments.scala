@@ -24,14 +24,14 @@ private[bucketstate] object MoveArguments {
 
   val Usage: String =
     """import SRC DST, export SRC DST --to rocksdb|hdfs, rewrite SRC DST, rewrite CHECKPOINT --in-place --partitions N,
-      |rewrite CHECKPOINT --in-place --undo, handover SRC DST --offsets earliest|FILE, upsert SRC DST --from PATH
+      |rewrite CHECKPOINT --in-place --undo, handover SRC DST --offsets options|FILE, upsert SRC DST --from PATH
       |  --batch N            a committed batch; the last one if it is left out
       |  --partitions N       of all operators with keys
       |  --buckets N          in each store of bucketstate
       |  --format 1|2         of checkpoints
       |  --delete-keys COND   a SQL condition on the columns of a grouping key
       |  --operator N         whose keys are left out, or given
-      |  --offsets ...        where sources begin: 'earliest', or a file with a line for each source
+      |  --offsets ...        where sources begin: 'options' for where their own options say, or a file with a line for each
       |  --from PATH          Parquet files with a row for each key that is given
       |  --source-provider P  bucketstate, rocksdb or hdfs, where the recorded class is not known
       |  --verify full|counts
@@ -120,7 +120,7 @@ private[bucketstate] object MoveArguments {
   }
 
   private def offsets(text: String): StartAt =
-    if (text == "earliest") StartAt.Options
+    if (text == StartAt.Options.word) StartAt.Options
     else {
       val file = Path.of(text)
       if (!Files.isRegularFile(file)) throw invalid(s"There is no file $text with offsets")

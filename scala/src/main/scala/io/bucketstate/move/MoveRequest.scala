@@ -38,7 +38,11 @@ sealed trait StartAt
 object StartAt {
 
   /** Where their own options say. */
-  case object Options extends StartAt
+  case object Options extends StartAt {
+
+    /** What it is asked for by. */
+    val word: String = "options"
+  }
 
   /** At these offsets, a line for each source, in the form of Spark's offset log. */
   final case class Lines(lines: Seq[String]) extends StartAt
@@ -136,7 +140,7 @@ object MoveRequest {
       member("deleteKeys")(_.asText),
       member("operator")(_.asLong),
       member("offsets") { found =>
-        if (found.isTextual && found.asText == "earliest") StartAt.Options
+        if (found.isTextual && found.asText == StartAt.Options.word) StartAt.Options
         else if (found.isArray) {
           val lines = Seq.newBuilder[String]
           found.elements.forEachRemaining(line => lines += line.asText)
@@ -144,7 +148,7 @@ object MoveRequest {
         } else
           throw invalid(
             s"'$found' says not where sources begin",
-            "Give 'earliest', or a list of lines."
+            s"Give '${StartAt.Options.word}', or a list of lines."
           )
       },
       member("rows")(_.asText),

@@ -380,10 +380,21 @@ private[move] final class Planner(
     if (isOwn(source.provider) && !isOwn(provider)) {
       info("Times of ageing (timeBucket) are left behind: the other provider has none.")
     }
-    if (request.offsets.isDefined) {
+    request.offsets.foreach { at =>
       info(
         "Sources begin anew: what they still have of what the state is made of is counted twice."
       )
+      val begins = at match {
+        case StartAt.Options      => source.offset.withoutOffsets.offsets
+        case StartAt.Lines(lines) => lines
+      }
+      if (begins.exists(source.offset.isWithout)) {
+        warn(
+          "Sources begin where their own options say. Without startingOffsets a stream of Kafka begins with the latest offsets, and " +
+            "what came between the end of the history and the start of the query is skipped: set startingOffsets to where the " +
+            "history ends."
+        )
+      }
     }
   }
 

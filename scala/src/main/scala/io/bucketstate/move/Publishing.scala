@@ -133,7 +133,7 @@ private[move] final class Publishing(plan: PlannedMove, target: QueryFolder) {
     )
     plan.request.offsets match {
       case None                        => settings
-      case Some(StartAt.Options)       => settings.fromTheStart
+      case Some(StartAt.Options)       => settings.withoutOffsets
       case Some(StartAt.Lines(begins)) => settings.withOffsets(begins)
     }
   }

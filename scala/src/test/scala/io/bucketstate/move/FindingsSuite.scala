@@ -189,6 +189,36 @@ class FindingsSuite extends TidySuite with CountsToMove {
     }
   }
 
+  test("sources that begin where their own options say may skip what came meanwhile") {
+    withSession() { (spark, folder) =>
+      val source = folder.resolve("source")
+      countInto(spark, source)
+      val entry = source.resolve(s"offsets/${CountsToMove.Batch}")
+      val settings = Files.readString(entry).split("\n")(1)
+      def logged(version: String, offset: String): Unit = {
+        Files.deleteIfExists(entry.resolveSibling(s".${entry.getFileName}.crc"))
+        Files.writeString(entry, s"$version\n$settings\n$offset")
+        ()
+      }
+      def said(at: StartAt): Seq[String] = {
+        val request = requestOf(source, folder).copy(kind = MoveKind.Handover, offsets = Some(at))
+        val plan = new Planner(spark, request, None, Clock.systemUTC()).plan()
+        assert(infos(plan).exists(_.startsWith("Sources begin anew")))
+        warnings(plan).filter(_.contains("set startingOffsets"))
+      }
+      val offset = "{\"t\":{\"0\":23}}"
+      logged("v1", offset)
+      assert(said(StartAt.Options).size == 1)
+      assert(said(StartAt.Options).head.contains("a stream of Kafka begins with the latest"))
+      assert(said(StartAt.Lines(Seq("-"))).size == 1)
+      assert(said(StartAt.Lines(Seq(offset))).isEmpty)
+      logged("v2", s"rides:$offset")
+      assert(said(StartAt.Options).size == 1)
+      assert(said(StartAt.Lines(Seq("rides:-"))).size == 1)
+      assert(said(StartAt.Lines(Seq(s"rides:$offset"))).isEmpty)
+    }
+  }
+
   /** The entry of a batch as that of another one, in other partitions. */
   private def begin(source: Path, of: Int, as: Int): Unit = {
     val text = Files.readString(source.resolve(s"offsets/$of"))

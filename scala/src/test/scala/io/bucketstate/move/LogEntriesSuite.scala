@@ -32,9 +32,9 @@ class LogEntriesSuite extends TidySuite {
   }
 
   test("sources begin anew, each by its place or by its name") {
-    assert(OffsetEntry(3, parsed(offsets)).fromTheStart.offsets == Seq("-", "-"))
+    assert(OffsetEntry(3, parsed(offsets)).withoutOffsets.offsets == Seq("-", "-"))
     val named = parsed("v2\n{}\nfirst:{\"logOffset\":2}\nsecond:-")
-    assert(OffsetEntry(3, named).fromTheStart.offsets == Seq("first:-", "second:-"))
+    assert(OffsetEntry(3, named).withoutOffsets.offsets == Seq("first:-", "second:-"))
   }
 
   test("checkpoint ids come and go with the version of the entry; a later one keeps its own") {

@@ -23,10 +23,10 @@ class MoveRequestSuite extends TidySuite {
       assert(words.request == json)
       assert(words.isDryRun && words.reads && words.asJson)
     } finally Files.delete(offsets)
-    val plain = MoveArguments.parse(Seq("handover", "a", "b", "--offsets", "earliest"))
+    val plain = MoveArguments.parse(Seq("handover", "a", "b", "--offsets", "options"))
     assert(
       plain.request == MoveRequest.of(
-        """{"kind":"handover","source":"a","target":"b","offsets":"earliest"}"""
+        """{"kind":"handover","source":"a","target":"b","offsets":"options"}"""
       )
     )
     assert(plain.request.verifyFully && !plain.isDryRun)
@@ -58,7 +58,8 @@ class MoveRequestSuite extends TidySuite {
       "import a --in-place --partitions 8" -> "another kind than rewrite",
       "rewrite a --in-place --undo --partitions 8" -> "--undo goes with",
       "export a b --to redis" -> "'redis' is no state store provider",
-      "handover a b --offsets /nowhere" -> "no file /nowhere"
+      "handover a b --offsets /nowhere" -> "no file /nowhere",
+      "handover a b --offsets earliest" -> "no file earliest"
     )
   ) test(s"refused: $words") {
     val error = intercept[InvalidException](MoveArguments.parse(words.split(' ').toSeq))
@@ -71,6 +72,7 @@ class MoveRequestSuite extends TidySuite {
       "{\"kind\":\"import\",\"source\":\"a\",\"target\":\"b\",\"fast\":1}" -> "no member 'fast'",
       "{\"kind\":\"import\",\"source\":\"\",\"target\":\"b\"}" -> "is empty",
       "{\"kind\":\"handover\",\"source\":\"a\",\"target\":\"b\",\"offsets\":\"late\"}" -> "'\"late\"'",
+      "{\"kind\":\"handover\",\"source\":\"a\",\"target\":\"b\",\"offsets\":\"earliest\"}" -> "Give 'options'",
       "{broken" -> "no JSON"
     )
   ) test(s"refused: $json") {

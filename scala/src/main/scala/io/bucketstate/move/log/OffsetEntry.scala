@@ -52,8 +52,11 @@ private[bucketstate] final case class OffsetEntry(batch: Long, text: LogText) {
   def namesIn(offsets: Seq[String]): Seq[String] =
     if (isNamed) offsets.map(_.takeWhile(_ != ':')) else Nil
 
+  /** Whether one of such texts has no offset, so that its source begins where its options say. */
+  def isWithout(offset: String): Boolean = if (isNamed) offset.endsWith(":-") else offset == "-"
+
   /** The entry for sources that begin where their options say. */
-  def fromTheStart: OffsetEntry =
+  def withoutOffsets: OffsetEntry =
     withOffsets(if (isNamed) namesIn(offsets).map(name => s"$name:-") else offsets.map(_ => "-"))
 
   def withOffsets(lines: Seq[String]): OffsetEntry = copy(text = text.copy(behind = lines))
