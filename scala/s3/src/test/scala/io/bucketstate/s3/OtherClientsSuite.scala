@@ -7,6 +7,7 @@ import org.apache.hadoop.fs.{CommonPathCapabilities, Path}
 import org.scalatest.funsuite.AnyFunSuite
 
 import io.bucketstate.checkpoint.io.{FileStores, HadoopFileStore}
+import io.bucketstate.testkit.Warnings
 
 /**
  * What docs/object-stores.md says of Hadoop's clients for Google's and Microsoft's stores, by what they say of themselves.
@@ -28,7 +29,9 @@ class OtherClientsSuite extends AnyFunSuite {
       )
     )
   )
-    test(s"the client of $location cannot abort a write, so Spark's file manager is used") {
+    test(
+      s"the client of $location cannot abort a write, so Spark's file manager is used, with a warning"
+    ) {
       val conf = new Configuration
       settings.foreach { case (key, value) => conf.set(key, value) }
       val folder = new Path(location)
@@ -36,8 +39,18 @@ class OtherClientsSuite extends AnyFunSuite {
       assert(!client.hasPathCapability(folder, CommonPathCapabilities.ABORTABLE_STREAM))
       assert(!client.hasPathCapability(folder, "fs.option.create.conditional.overwrite"))
       val schemes = Set("gs", "abfss")
-      Using.resource(FileStores.forFolder(folder, conf, schemes)) { store =>
-        assert(store.getClass == classOf[HadoopFileStore])
+      def saidOfTheWay(conf: Configuration): Seq[String] = Warnings.during("io.bucketstate") {
+        Using.resource(FileStores.forFolder(folder, conf, schemes)) { store =>
+          assert(store.getClass == classOf[HadoopFileStore])
+        }
       }
+      val format = "spark.sql.streaming.stateStore.checkpointFormatVersion"
+      val apart = new Configuration(conf)
+      apart.set(format, "2")
+      assert(saidOfTheWay(apart).isEmpty)
+      // Two attempts write one name, which a rename there replaces in two steps.
+      val said = saidOfTheWay(conf)
+      assert(said.size == 1 && said.head.contains(s"Set $format=2 before the query's first"), said)
+      assert(saidOfTheWay(conf).isEmpty)
     }
 }

@@ -11,7 +11,8 @@ import org.slf4j.LoggerFactory
 object FileStores {
 
   private[this] val log = LoggerFactory.getLogger(getClass)
-  private[this] val warned = ConcurrentHashMap.newKeySet[String]()
+  private[this] val reported = ConcurrentHashMap.newKeySet[(String, Boolean)]()
+  private final val FormatSetting = "spark.sql.streaming.stateStore.checkpointFormatVersion"
 
   /**
    * @param objectStores schemes of stores where a file appears whole when it is closed. It is used as one
@@ -39,15 +40,27 @@ object FileStores {
       if (system.hasPathCapability(folder, CommonPathCapabilities.ABORTABLE_STREAM)) {
         new ObjectFileStore(system, folder)
       } else {
-        if (warned.add(scheme)) {
-          log.info(
-            s"$scheme: is reached through Spark's checkpoint file manager, which renames: " +
-              s"${system.getClass.getName} cannot abort a write"
-          )
-        }
+        tellOfRenaming(scheme, system, conf)
         new HadoopFileStore(folder, conf)
       }
     }
+
+  /** Once for each scheme; as a warning where two attempts at a task write one name. */
+  private def tellOfRenaming(scheme: String, system: FileSystem, conf: Configuration): Unit = {
+    // A session's settings are among those of Hadoop that Spark makes of it.
+    val keepsApart = conf.get(FormatSetting, "1") != "1"
+    if (reported.add((scheme, keepsApart))) {
+      val way = s"$scheme: is reached through Spark's checkpoint file manager, which renames: " +
+        s"${system.getClass.getName} cannot abort a write"
+      if (keepsApart) log.info(way)
+      else
+        log.warn(
+          s"$way. With checkpoint format 1 a late attempt at a task replaces the file of a committed version. Where that is a " +
+            "delete and then a rename, as in object stores, the file is lost if the attempt dies between the two. Set " +
+            s"$FormatSetting=2 before the query's first batch: then each attempt has files of its own."
+        )
+    }
+  }
 
   /**
    * On this machine's disk. `getPath` gives the name as it is on the disk, with the URI's escapes undone;
