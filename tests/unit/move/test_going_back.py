@@ -89,9 +89,9 @@ def test_forked_and_taken_back(tmp_path: Path, seed: int) -> None:
     assert tree(built.root) == before
 
     entries = {f"{log_}/{number}" for log_ in ("offsets", "commits") for number in logs}
-    planned = rewind(built.root, savepoint="kept", dry_run=True)
+    planned = rewind(built.root, savepoint="kept", stopped=True, dry_run=True)
     assert tree(built.root) == before
-    done = rewind(built.root, savepoint="kept")
+    done = rewind(built.root, savepoint="kept", stopped=True)
     assert planned.to_dict() | {"seconds": 0, "dry_run": False} == done.to_dict() | {"seconds": 0}
     assert (done.savepoint, done.restored) == ("kept", len(entries - before.keys()))
     assert_at(built, batch + 1)
@@ -129,7 +129,7 @@ def test_stopped_at_every_write(
         with monkeypatch.context() as context:
             Writes(at).install(context)
             try:
-                rewind(tried.root, savepoint="kept")
+                rewind(tried.root, savepoint="kept", stopped=planned)
             except Stopped:
                 pass
             else:
@@ -144,10 +144,10 @@ def test_stopped_at_every_write(
         with monkeypatch.context() as context:
             Writes(random.Random(at).randrange(12)).install(context)
             try:
-                rewind(tried.root, savepoint="kept")
+                rewind(tried.root, savepoint="kept", stopped=planned)
             except Stopped:
                 assert opened(tried.root, built) in (newest, batch + 1, None)
-        rewind(tried.root, savepoint="kept")
+        rewind(tried.root, savepoint="kept", stopped=planned)
         assert_at(tried, batch + 1)
         assert names(tried.root, "offsets") == ([batch - 1, batch] if batch else [0])
         at += 1

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+import re
 import shutil
 import time
 from typing import TYPE_CHECKING, Any
@@ -69,9 +70,10 @@ def test_back_to_every_version_and_on(tmp_path: Path, seed: int) -> None:
         built = grown(root, batches=batches, seed=seed, ids=ids)
         if chance.random() < 0.8:
             built.snapshot(*sorted(chance.sample(range(1, batches + 1), 2)))
-        if chance.random() < 0.5:
+        planned_too = chance.random() < 0.5
+        if planned_too:
             built.batch({("planned",): (1, 1)}, commit=False)
-        report = rewind(root, version - 1)
+        report = rewind(root, version - 1, stopped=planned_too)
         newest = built.version - 1
         assert report.dropped == tuple(range(version, newest + 1))
         assert report.changelogs == 2 * (newest + 1 - version)
@@ -206,7 +208,7 @@ def test_stopped_at_every_write(
         with monkeypatch.context() as context:
             Writes(at).install(context)
             try:
-                rewind(root, batch)
+                rewind(root, batch, stopped=planned)
             except Stopped:
                 pass
             else:
@@ -224,7 +226,9 @@ def test_stopped_at_every_write(
             assert f"A rewind to batch {batch} was begun" in half_done
             assert "run the same command again, which finishes it" in half_done
             assert not checkpoint.verify().ok
-        rewind(root, batch)
+        # One that has begun is finished without being asked again whether the query is stopped.
+        begun = (root / "_bucketstate/rewind.json").exists()
+        rewind(root, batch, stopped=planned and not begun)
         assert_at(Built(root, partitions=2, ids=ids, states=list(built.states)), batch + 1)
         at += 1
     assert at > 8
@@ -290,6 +294,32 @@ def test_a_query_that_seems_to_run_where_no_batch_is_dropped(built: Built) -> No
     assert tree(built.root) == before
     report = rewind(built.root, 5, stopped=True)
     assert (report.dropped, report.changelogs) == ((), 1)
+    assert_at(built, 6)
+
+
+@pytest.mark.parametrize("ago", [300, 20])
+def test_a_query_that_seems_to_be_within_a_batch(built: Built, ago: int) -> None:
+    """However long ago that was planned: one that crashed within it leaves the same."""
+    built.plan_batch(6)
+    planned(built, 6, ago=ago)
+    before = tree(built.root)
+    with pytest.raises(RefusedMoveError) as refused:
+        rewind(built.root, 2)
+    said = str(refused.value)
+    assert re.search(rf"batch 6 was planned {ago // 10}\d s ago and is not committed", said)
+    assert "crashed within a batch looks the same" in said
+    assert "--stopped" in said
+    assert "is not committed" in rewind(built.root, 2, dry_run=True).notes[0]
+    assert tree(built.root) == before
+    assert rewind(built.root, 2, stopped=True).dropped == (3, 4, 5, 6)
+    assert_at(built, 3)
+
+
+def test_a_batch_that_is_not_committed_and_does_not_say_when_it_was_planned(built: Built) -> None:
+    built.plan_batch(6)
+    with pytest.raises(RefusedMoveError, match="batch 6 was planned and is not committed"):
+        rewind(built.root, 5)
+    assert rewind(built.root, 5, stopped=True).dropped == (6,)
     assert_at(built, 6)
 
 

@@ -336,7 +336,8 @@ def _rewind(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--stopped",
         action="store_true",
-        help="the query is stopped, although its last batch is younger than a minute",
+        help="the query is stopped, although its last batch is younger than a minute or not "
+        "committed",
     )
     _dry_run(command)
 

@@ -57,7 +57,7 @@ from bucketstate.move.reports import RewindReport
 _log = logging.getLogger("bucketstate.move")
 
 RUNNING_MS = 60_000
-"""A query whose last batch was planned so lately is taken to run."""
+"""A query whose last batch was planned so lately is taken to run, though it is committed."""
 
 
 def rewind(
@@ -81,7 +81,7 @@ def rewind(
         savepoint: the name of the savepoint that holds that batch, in place of it. What Spark has
             deleted of its logs since is written again.
         stopped: the query is known to be stopped; without, one whose last batch was planned less
-            than a minute ago is taken to run.
+            than a minute ago, or is not committed, is taken to run.
         dry_run: nothing is changed, and the report is of what would be.
         filesystem: as `Checkpoint` takes it.
 
@@ -119,15 +119,17 @@ def rewind(
         )
     _check_savepoints(catalog.savepoints, point)
     later = _later(point, folder)
+    left = (folder / FOLDER).exists(REWIND)
     has_work = bool(later.dropped or later.has_files or later.gone)
     notes = []
     if has_work:
-        running = _running(catalog)
+        # A rewind that was stopped may have taken that commit itself.
+        committed = left or newest <= point.batch or newest in later.commits
+        running = _running(catalog, committed=committed)
         if running is not None and not stopped:
             if not dry_run:
                 raise RefusedMoveError(running)
             notes.append(running)
-    left = (folder / FOLDER).exists(REWIND)
     _log.info("rewind of %s to batch %d drops %s", folder.location, point.batch, later.dropped)
     if not dry_run and (has_work or left):
         _go_back(later, folder, point, resumed=left)
@@ -229,20 +231,27 @@ def _after(batch: int, log: WritableFolder) -> list[int]:
     return [n for n in reversed(batches_in(log)) if n > batch]
 
 
-def _running(catalog: Catalog) -> str | None:
-    """Why the query is taken to run; None if its last batch is old enough, or does not say."""
+def _running(catalog: Catalog, *, committed: bool) -> str | None:
+    """Why the query is taken to run, by its newest batch; None where nothing says so."""
     newest = catalog.query.planned[-1]
     try:
         planned_at = catalog.query.planned_at(newest)
     except CheckpointError:
+        planned_at = None
+    age = None if planned_at is None else max(0, now_ms() - planned_at)
+    when = "" if age is None else f" {age // 1000} s ago"
+    said = "say that it is stopped, with --stopped or stopped=True."
+    if not committed:
+        return (
+            f"{catalog.location}: batch {newest} was planned{when} and is not committed, so the "
+            "query seems to run, and to be at work on it: a batch may take that long. Stop it and "
+            f"{said} A query that was stopped or crashed within a batch looks the same."
+        )
+    if age is None or age >= RUNNING_MS:
         return None
-    if planned_at is None or now_ms() - planned_at >= RUNNING_MS:
-        return None
-    seconds = max(0, now_ms() - planned_at) // 1000
     return (
-        f"{catalog.location}: batch {newest} was planned {seconds} s ago, so the query seems to "
-        "run. Stop it and wait for a minute; or say that it is stopped, with --stopped or "
-        "stopped=True."
+        f"{catalog.location}: batch {newest} was planned{when}, so the query seems to run. Stop it "
+        f"and wait for a minute; or {said}"
     )
 
 
