@@ -42,7 +42,7 @@ object Changes {
   val CommitId: UUID = UUID.fromString("00112233-4455-6677-8899-aabbccddeeff")
 
   def header(version: Long, numBuckets: Int, codec: BlockCodec): ChangelogHeader =
-    ChangelogHeader(version, CommitId, numBuckets, "murmur3_x86_32/1", codec)
+    ChangelogHeader(version, CommitId, numBuckets, BucketAssigner.HashName, codec)
 
   def descriptor(id: Int): FamilyDescriptor =
     FamilyDescriptor(

@@ -22,6 +22,8 @@ object GoldenChangelog {
   val header: ChangelogHeader = Changes
     .header(7, numBuckets, BlockCodec.Lz4)
     .copy(
+      // No store has this one: the layout is the same whichever name there is.
+      hashFunction = "murmur3_x86_32/1",
       checkpointId = file.checkpointId,
       baseId = Some("a9b8c7d6-0e1f-4a2b-8c3d-4e5f60718293")
     )
