@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from scripts.figures.cells import PEOPLE, Column, millions, table, whole
+from scripts.figures.cells import PEOPLE, Column, best, millions, table, whole
 from scripts.figures.constants import CONDITION
 
 if TYPE_CHECKING:
@@ -21,8 +21,7 @@ def readme(figures: Figures) -> str:
     tenths = Column("", "").written
 
     def line(what: str, figure: Callable[[str], str]) -> list[str]:
-        cells = [figure(provider) for provider in providers]
-        return [what, *cells[:-1], f"**{cells[-1]}**"]
+        return [what, *best([figure(provider) for provider in providers])]
 
     def both(cells: Iterable[str]) -> str:
         found = list(dict.fromkeys(cells))

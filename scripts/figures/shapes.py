@@ -1,10 +1,10 @@
-"""Tables of any report that has a row for each contender."""
+"""Tables of any report that has a row for each contender: the best of a figure is in bold."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from scripts.figures.cells import PEOPLE, keys_of, table
+from scripts.figures.cells import PEOPLE, best, best_of, keys_of, table
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -18,16 +18,13 @@ if TYPE_CHECKING:
 def by_provider(
     figures: Figures, name: str, columns: Sequence[Column], *, by_keys: bool = False
 ) -> str:
-    """A row for each contender, in bold where it is this provider as it comes."""
+    """A row for each contender; with several sizes of the state, by these."""
     measured = figures[name]
+    found = best_of(measured.rows, columns, among=["keys"] if by_keys else [])
     rows = []
-    for row in measured.rows:
-        provider = str(row["provider"])
-        cells = [column.cell(row) for column in columns]
-        if provider == "bucketed":
-            cells = [cell if cell == "-" else f"**{cell}**" for cell in cells]
+    for row, cells in zip(measured.rows, found, strict=True):
         keys = [keys_of(row)] if by_keys else []
-        rows.append([*keys, PEOPLE[provider], *cells])
+        rows.append([*keys, PEOPLE[str(row["provider"])], *cells])
     head = [*(["keys"] if by_keys else []), "", *(column.title for column in columns)]
     return table(head, rows)
 
@@ -35,18 +32,11 @@ def by_provider(
 def turned(figures: Figures, name: str, columns: Sequence[Column]) -> str:
     """A column for each contender and a row for each figure."""
     measured = figures[name]
-    providers = [str(row["provider"]) for row in measured.rows]
+    found = best_of(measured.rows, columns)
     rows = [
-        [
-            column.title,
-            *(
-                f"**{column.cell(row)}**" if row["provider"] == "bucketed" else column.cell(row)
-                for row in measured.rows
-            ),
-        ]
-        for column in columns
+        [column.title, *(cells[number] for cells in found)] for number, column in enumerate(columns)
     ]
-    return table(["", *(PEOPLE[p] for p in providers)], rows)
+    return table(["", *(PEOPLE[str(row["provider"])] for row in measured.rows)], rows)
 
 
 def crossed(
@@ -55,15 +45,16 @@ def crossed(
     providers: Mapping[str, str],
     columns: Sequence[Column],
 ) -> str:
-    """A column for each case and contender, by what they are called, and a row for each figure."""
-    found = [(figures[name].one(provider=p), p) for name in cases for p in providers]
+    """A column for each case and contender, by what they are called, and a row for each figure.
+
+    Contenders are held against each other within a case.
+    """
     head = [f"{case}, {called}" for case in cases.values() for called in providers.values()]
     rows = []
     for column in columns:
-        cells = [column.cell(row) for row, _ in found]
-        bold = [
-            f"**{cell}**" if p.startswith("bucketed") else cell
-            for cell, (_, p) in zip(cells, found, strict=True)
-        ]
-        rows.append([column.title, *bold])
+        line = [column.title]
+        for name in cases:
+            cells = [column.cell(figures[name].one(provider=p)) for p in providers]
+            line += best(cells, more_is_better=column.more_is_better)
+        rows.append(line)
     return table(["", *head], rows)

@@ -1,19 +1,29 @@
 """Figures that a page repeats are those of the section that it names as their source.
 
 A table whose last column is `from` links each row to a section; `the same` is that of the row
-above.
+above. In tables that are made of reports the best of a figure is in bold, whoever has it.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from bucketstate.registry import registry
+from scripts.figures import kept
+from scripts.figures.cells import PEOPLE, Column, best
+from scripts.figures.kept import Measured
+from scripts.figures.outputs import FIGURES
+from scripts.figures.reports import Row
+from scripts.figures.shapes import by_provider, crossed, turned
+from scripts.figures.tables import TABLES
 from tests.docs import DOCS, anchor, without_code
+
+ROOT = DOCS.parent
 
 PAGES = ["what-it-costs.md", "which-setting.md"]
 
@@ -75,3 +85,65 @@ def test_every_setting_of_the_page_is_one() -> None:
     known = {setting.name for setting in registry().settings}
     assert {"engine", "memory.maxBytes", "timeBucket.expireAfter"} <= named
     assert named - known - {"window.end"} == set()
+
+
+@pytest.mark.parametrize(
+    ("cells_", "made"),
+    [
+        ("5 | 3 | -", "5 | **3** | -"),
+        ("3 | 3 | 5", "**3** | **3** | 5"),
+        ("3 | 3 | -", "3 | 3 | -"),
+        ("3 | - | -", "3 | - | -"),
+        ("- | -", "- | -"),
+        ("1,000 | 999.5", "1,000 | **999.5**"),
+        ("10 and 90 | 9 and 80", "10 and 90 | **9 and 80**"),
+        ("10 and 90 | 9 and 95", "10 and 90 | 9 and 95"),
+        ("10 and 90 | 9", "10 and 90 | 9"),
+    ],
+)
+def test_the_best_of_what_is_held_against_each_other_is_in_bold(cells_: str, made: str) -> None:
+    assert " | ".join(best(cells_.split(" | "))) == made
+
+
+def test_more_may_be_better() -> None:
+    assert best(["900", "1,000", "-"], more_is_better=True) == ["900", "**1,000**", "-"]
+
+
+def of_two(ours: float, theirs: float) -> Measured:
+    """At two sizes of the state; at the second one it is the other way round."""
+    rows: list[Row] = [{"keys": 1000, "provider": "hashmap", "ms": 0.0}]
+    for keys, pair in ((1000, (ours, theirs)), (2000, (theirs, ours))):
+        for provider, ms in zip(("bucketed", "rocksdb"), pair, strict=True):
+            rows.append({"keys": keys, "provider": provider, "ms": ms})
+    return Measured("1a2b3c4d", "2026-01-02", None, rows)
+
+
+def test_a_loss_is_not_in_bold_and_no_name_is() -> None:
+    figures = {"one": of_two(3.0, 2.0), "other": of_two(2.0, 3.0)}
+    columns = [Column("ms", "ms")]
+    theirs = PEOPLE["rocksdb"]
+    made = by_provider(figures, "one", columns, by_keys=True).splitlines()[2:]
+    assert made == [
+        f"| 1 k | {PEOPLE['hashmap']} | 0.0 |",
+        "| 1 k | bucketstate | 3.0 |",
+        f"| 1 k | {theirs} | **2.0** |",
+        "| 2 k | bucketstate | **2.0** |",
+        f"| 2 k | {theirs} | 3.0 |",
+    ]
+    one = {"one": replace(figures["one"], rows=figures["one"].rows[:3])}
+    assert turned(one, "one", columns).splitlines()[2] == "| ms | 0.0 | 3.0 | **2.0** |"
+    cases, providers = {"one": "a", "other": "b"}, {"rocksdb": theirs, "bucketed": "ours"}
+    crossed_ = crossed(figures, cases, providers, columns)
+    assert crossed_.splitlines()[2] == "| ms | **2.0** | 3.0 | 3.0 | **2.0** |"
+
+
+@pytest.mark.parametrize("name", ["partitions", "end-to-end", "join"])
+def test_in_what_was_measured_the_least_is_in_bold(name: str) -> None:
+    """Memory and first batches, which others have less of, among it."""
+    ((_, *rows),) = tables(TABLES[name](kept.read(ROOT / FIGURES)))
+    for what, *values in rows:
+        numbers = {value: float(value.strip("*").replace(",", "")) for value in values}
+        least = min(numbers.values())
+        assert {v for v in values if v.startswith("**")} == {
+            v for v, number in numbers.items() if number == least
+        }, what
