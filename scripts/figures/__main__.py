@@ -13,7 +13,7 @@ from pathlib import Path
 
 from scripts.figures import kept
 from scripts.figures.outputs import FIGURES, outputs
-from scripts.figures.tables import differing
+from scripts.figures.tables import busy, differing
 
 _ROOT = Path(__file__).resolve().parents[2]
 
@@ -41,8 +41,9 @@ def main() -> None:
         print(f"{', '.join(found)}: kept in {FIGURES}, as of {version}")
     for path, text in outputs(_ROOT, figures).items():
         path.write_text(text)
-    if (warned := differing(figures)) is not None:
-        print(f"Warning: {warned}", file=sys.stderr)
+    for warned in (busy(figures), differing(figures)):
+        if warned is not None:
+            print(f"Warning: {warned}", file=sys.stderr)
 
 
 def _before_commit(folder: Path) -> list[str]:

@@ -18,6 +18,9 @@ if TYPE_CHECKING:
 
     Figures = Mapping[str, Measured]
 
+BUSY = 0.1
+"""The share of the processors beyond which others' work is told of, as times say more about it."""
+
 
 def versions(figures: Figures) -> str:
     """What each report is of, and a warning where they are not of one version."""
@@ -31,8 +34,19 @@ def versions(figures: Figures) -> str:
         for name, measured in sorted(figures.items())
     ]
     made = table(["report", "version", "day", "others' CPU at most"], rows)
-    warned = differing(figures)
-    return made if warned is None else f"{made}\n\n**{warned}**"
+    said = [warned for warned in (busy(figures), differing(figures)) if warned is not None]
+    return "\n\n".join([made, *(f"**{warned}**" for warned in said)])
+
+
+def busy(figures: Figures) -> str | None:
+    """Which reports were made beside work of others; None where there is none."""
+    found = [f"`{name}`" for name in sorted(figures) if _is_busy(figures[name])]
+    if not found:
+        return None
+    return (
+        f"Others took more than {BUSY * 100:.0f} % of the processors while these were measured, so "
+        f"that their times are upper limits: {', '.join(found)}."
+    )
 
 
 def differing(figures: Figures) -> str | None:
@@ -52,17 +66,23 @@ def differing(figures: Figures) -> str | None:
 
 def _said_of(reports: Mapping[str, Measured]) -> str:
     """The version of a table of several reports: told once where one is that of all."""
-    if len({(measured.version, measured.date) for measured in reports.values()}) == 1:
-        return _said(max(reports.values(), key=lambda measured: measured.others or 0))
-    return " ".join(f"`{name}`: {_said(measured)}" for name, measured in reports.items())
+    if len({(measured.version, measured.date) for measured in reports.values()}) > 1:
+        return " ".join(f"`{name}`: {_said(measured)}" for name, measured in reports.items())
+    name, most = max(reports.items(), key=lambda report: report[1].others or 0)
+    return _said(most, f" (`{name}`)" if len(reports) > 1 else "")
 
 
-def _said(measured: Measured) -> str:
-    """The version of a table, and how busy others kept the machine."""
-    beside = (
-        "" if measured.others is None else f", others' CPU at most {measured.others * 100:.0f} %"
-    )
-    return f"Version {measured.version}, {measured.date}{beside}."
+def _said(measured: Measured, which: str = "") -> str:
+    """The version of a table, and how busy others kept the machine, in which of its reports."""
+    if measured.others is None:
+        return f"Version {measured.version}, {measured.date}."
+    beside = f"others' CPU at most {measured.others * 100:.0f} %"
+    limits = f"{which}: times are upper limits" if _is_busy(measured) else ""
+    return f"Version {measured.version}, {measured.date}, {beside}{limits}."
+
+
+def _is_busy(measured: Measured) -> bool:
+    return measured.others is not None and measured.others > BUSY
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,8 @@
 """Figures that a page repeats are those of the section that it names as their source.
 
 A table whose last column is `from` links each row to a section; `the same` is that of the row
-above. In tables that are made of reports the best of a figure is in bold, whoever has it.
+above. In tables that are made of reports the best of a figure is in bold, whoever has it; and
+what a figure depends on stands beside it, as the benchmark's source has it.
 """
 
 from __future__ import annotations
@@ -20,10 +21,11 @@ from scripts.figures.kept import Measured
 from scripts.figures.outputs import FIGURES
 from scripts.figures.reports import Row
 from scripts.figures.shapes import by_provider, crossed, turned
-from scripts.figures.tables import TABLES
+from scripts.figures.tables import TABLES, busy, versions
 from tests.docs import DOCS, anchor, without_code
 
 ROOT = DOCS.parent
+BENCH = ROOT / "scala/bench/src/main/scala/io/bucketstate/bench"
 
 PAGES = ["what-it-costs.md", "which-setting.md"]
 
@@ -147,3 +149,28 @@ def test_in_what_was_measured_the_least_is_in_bold(name: str) -> None:
         assert {v for v in values if v.startswith("**")} == {
             v for v, number in numbers.items() if number == least
         }, what
+
+
+def test_a_report_that_was_made_beside_others_work_is_told() -> None:
+    calm = {n: replace(m, others=0.03) for n, m in kept.read(ROOT / FIGURES).items()}
+    assert busy(calm) is None
+    assert "upper limits" not in "".join([versions(calm), TABLES["readme"](calm)])
+    beside = {**calm, "providers": replace(calm["providers"], others=0.118)}
+    said = busy(beside)
+    assert said is not None
+    assert said.endswith("so that their times are upper limits: `providers`.")
+    assert f"**{said}**" in versions(beside)
+    told = "others' CPU at most 12 %: times are upper limits."
+    assert TABLES["batches"](beside).endswith(told)
+    assert "12 % (`providers`): times are upper limits." in TABLES["readme"](beside)
+    assert "upper limits" not in TABLES["long-run"](beside)
+
+
+def test_the_conditions_of_restarts_are_those_of_the_benchmark() -> None:
+    source = (BENCH / "RestartCondition.scala").read_text(encoding="utf-8")
+    names = re.findall(r'extends RestartCondition\("(\w+)"', source)
+    options = (BENCH / "BenchOptions.scala").read_text(encoding="utf-8")
+    assert "jvms: Seq[RestartCondition] = RestartCondition.all," in options
+    text = section(DOCS / "measurements.md", anchor("Restarts in a cold JVM"))
+    assert f"without it the report has all {['', '', 'two', 'three'][len(names)]}" in text
+    assert f"(`{','.join(names)}`)" in text

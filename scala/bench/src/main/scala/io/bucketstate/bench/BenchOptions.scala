@@ -61,7 +61,8 @@ object BenchOptions {
   val usage: String =
     """Options:
       |  --keys 100k,1m,4m        sizes of the state, in keys            (1m)
-      |  --providers LIST         of hdfs,rocksdb,rocksdb-default (without its changelog),hashmap,bucketed,
+      |  --providers LIST         of hdfs,rocksdb,rocksdb-tuned (as Spark's guide advises),rocksdb-default (without
+      |                           its changelog),hashmap,bucketed,bucketed-plugin,
       |                           bucketed-rocksdb,bucketed-rocksdb-local,no-snapshots,eager (the benchmark's own)
       |  --batches B              batches, the warm-up included          (30)
       |  --updates U              random get+put per batch               (20k)
