@@ -61,7 +61,10 @@ def readme(figures: Figures) -> str:
             "p50 and p99 of batches back to back with snapshots beside them, ms",
             lambda p: both(part(p) for part in spread),
         ),
-        line("bytes written per update, snapshots included", of("long-run", "written", whole)),
+        line(
+            "bytes written per update, snapshots included, back to back",
+            of("long-run", "written", whole),
+        ),
         line(
             "first get after a cold restart, 1 M keys, 10 and 100 changelogs to replay, ms",
             cold("first get"),

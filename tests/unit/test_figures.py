@@ -166,6 +166,28 @@ def test_a_report_that_was_made_beside_others_work_is_told() -> None:
     assert "upper limits" not in TABLES["long-run"](beside)
 
 
+def test_what_is_written_for_an_update_is_said_with_how_often_stores_are_maintained() -> None:
+    options = (BENCH / "BenchOptions.scala").read_text(encoding="utf-8")
+    assert re.findall(r"maintenanceEvery: Int = (\d+)", options) == ["10"]
+    said = "maintained every ten batches"
+    for page in PAGES:
+        text = (DOCS / page).read_text(encoding="utf-8")
+        rows = [line for line in text.splitlines() if line.startswith("| bytes written per update")]
+        assert rows
+        assert all(said in row for row in rows), page
+        assert "write fewer bytes" in " ".join(text.split()), page
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    assert "| bytes written per update, snapshots included, back to back |" in text
+    assert f"Back to back, stores are {said}" in text
+
+
+def test_requests_are_said_with_how_often_stores_are_maintained() -> None:
+    query = ROOT / "scala/s3/src/test/scala/io/bucketstate/s3/CountedQuery.scala"
+    (setting,) = re.findall(r'"(\S+maintenanceInterval)" -> "(\w+)"', query.read_text("utf-8"))
+    page = (DOCS / "object-stores.md").read_text(encoding="utf-8")
+    assert f"`{'='.join(setting)}`" in page
+
+
 def test_the_conditions_of_restarts_are_those_of_the_benchmark() -> None:
     source = (BENCH / "RestartCondition.scala").read_text(encoding="utf-8")
     names = re.findall(r'extends RestartCondition\("(\w+)"', source)
