@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable
@@ -12,6 +13,7 @@ from typing import IO
 
 import pytest
 
+from bucketstate.checkpoint import Checkpoint
 from bucketstate.cli import main
 from tests.unit.checkpoint.test_state import grown
 from tests.unit.test_cli_far_values import COMMANDS
@@ -97,10 +99,132 @@ def test_what_was_found_is_told_by_the_code_where_nobody_reads(
 ) -> None:
     built = grown(tmp_path / "checkpoint")
     (built.folder(0) / "6.changelog").unlink()
+    assert ended(monkeypatch, ["inspect", str(built.root), "--json"], out=closed_pipe()) == 3
+
+
+@pytest.fixture(scope="module")
+def damaged(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Its newest version cannot be read, and more stores are told of than a stream holds back."""
+    built = grown(tmp_path_factory.mktemp("damaged") / "checkpoint", partitions=32)
+    (built.folder(0) / "6.changelog").unlink()
+    return built.root
+
+
+FOUND: list[tuple[str, ...]] = [
+    ("inspect", "{cp}"),
+    ("inspect", "{cp}", "--json"),
+    ("verify", "{cp}"),
+    ("verify", "{cp}", "--verbose"),
+    ("report", "{cp}", "-o", "-", "--quick"),
+    ("diff", "{cp}", "--exit-code", "--from", "0", "--to", "5"),
+    ("diff", "{cp}", "--exit-code", "--from", "0", "--to", "5", "--json", "--limit", "0"),
+]
+
+
+@pytest.mark.parametrize("arguments", FOUND, ids=" ".join)
+def test_what_was_found_is_told_however_much_nobody_reads(
+    arguments: tuple[str, ...], damaged: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given = [_placed(argument, {"{cp}": str(damaged)}) for argument in arguments]
+    out = io.TextIOWrapper(io.BytesIO(), encoding="utf-8")
+    assert ended(monkeypatch, given, out=out) == 3
+    # Tables are written at once, all else once there is more than a stream holds back.
+    if "--json" in given or "-o" in given:
+        assert len(out.buffer.getvalue()) > 2 * io.DEFAULT_BUFFER_SIZE
+    assert ended(monkeypatch, given, out=closed_pipe()) == 3
+    assert ended(monkeypatch, [*given, "-v"], out=closed_pipe(), err=closed_pipe()) == 3
+
+
+@pytest.mark.parametrize("options", [["-v"], ["-vv"]], ids=" ".join)
+def test_standard_error_that_nobody_reads_ends_no_command(
+    options: list[str], checkpoint: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clone = tmp_path / "clone"
+    given = ["clone", str(checkpoint), str(clone), *options]
+    assert ended(monkeypatch, given, err=closed_pipe()) == 0
+    assert Checkpoint(clone).verify().ok
+    for err in (closed_pipe(), full()):
+        place = shutil.copytree(checkpoint, tmp_path / str(err.fileno()))
+        assert ended(monkeypatch, ["rewind", str(place), "--batch", "3", *options], err=err) == 0
+        assert Checkpoint(place).overview().last_batch == 3
+
+
+PRINTED: list[tuple[str, tuple[str, ...]]] = [
+    ("checkpoint", ("show", "{cp}", "--json", "--limit", "0")),
+    ("checkpoint", ("diff", "{cp}", "--from", "0", "--json", "--limit", "0")),
+    ("export", ("export", "{cp}", "-")),
+    ("sql", ("sql", "{cp}", "select * from state", "--json", "--limit", "0")),
+]
+
+
+@pytest.mark.parametrize(("module", "arguments"), PRINTED)
+def test_rows_end_with_their_reader(
+    module: str, arguments: tuple[str, ...], checkpoint: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given = [_placed(argument, {"{cp}": str(checkpoint)}) for argument in arguments]
+    printed: list[object] = []
+
+    def large(row: object) -> str:
+        printed.append(row)
+        return "x" * io.DEFAULT_BUFFER_SIZE
+
+    monkeypatch.setattr(f"bucketstate.cli.{module}.as_json", large)
+    assert ended(monkeypatch, given, out=closed_pipe(), err=(err := io.StringIO())) == 0
+    assert err.getvalue() == ""
+    assert 0 < len(printed) < Checkpoint(checkpoint).scan().to_arrow().num_rows
+
+
+def test_a_pipe_by_name_whose_reader_has_enough_is_no_failure(
+    checkpoint: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def given_up(*_: object, **__: object) -> int:
+        raise BrokenPipeError(32, "Broken pipe")
+
+    monkeypatch.setattr("bucketstate.cli.export._written", given_up)
+    pipe = checkpoint.parent / "pipe.csv"
+    assert main(["export", str(checkpoint), str(pipe)]) == 0
+    assert capsys.readouterr() == ("", "")
+
+
+def test_another_pipe_that_breaks_is_a_failure(
+    checkpoint: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """As that to Spark does where its JVM has ended."""
+
+    def broken(*_: object, **__: object) -> None:
+        raise BrokenPipeError(32, "Broken pipe")
+
+    monkeypatch.setattr("bucketstate.cli.checkpoint.Checkpoint", broken)
+    assert main(["verify", str(checkpoint)]) == 1
+    assert capsys.readouterr().err == "bucketstate: [Errno 32] Broken pipe\n"
+
+
+def test_streams_are_those_of_before_when_a_command_has_ended(
+    checkpoint: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What a program has written itself comes before what the command prints, and behind it."""
+    file = tmp_path / "out"
+    with file.open("w", encoding="utf-8") as out, monkeypatch.context() as during:
+        during.setattr(sys, "stdout", out)
+        print("first")
+        assert main(["savepoint", "list", str(checkpoint)]) == 0
+        print("last")
+        assert sys.stdout is out
+    assert file.read_text(encoding="utf-8") == "first\nno savepoints\nlast\n"
+
+
+def ended(
+    monkeypatch: pytest.MonkeyPatch,
+    arguments: list[str],
+    *,
+    out: IO[str] | None = None,
+    err: IO[str] | None = None,
+) -> int:
+    """The exit code, with these as standard output and standard error, or with what takes all."""
     with monkeypatch.context() as during:
-        during.setattr(sys, "stdout", closed_pipe())
-        code = main(["inspect", str(built.root), "--json"])
-    assert code == 3
+        during.setattr(sys, "stdout", out or of_bytes())
+        during.setattr(sys, "stderr", err or of_bytes())
+        return main(arguments)
 
 
 TOLD: list[tuple[str, ...]] = [
@@ -163,7 +287,6 @@ def test_what_is_no_failure_of_the_output_is_told_as_it_is(
         raise OSError("the token has expired")
 
     with monkeypatch.context() as during:
-        during.setattr("bucketstate.cli.run._drop_output", lambda: None)
         during.setattr("bucketstate.cli.checkpoint.Checkpoint", fails)
         assert main(["show", str(checkpoint)]) == 1
     assert capfd.readouterr().err == "bucketstate: the token has expired\n"

@@ -9,6 +9,7 @@ import shutil
 import subprocess
 import sys
 import time
+from contextlib import nullcontext
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, cast
 
@@ -25,6 +26,7 @@ from tests.kit.checkpoints import log
 from tests.kit.stops import tree
 from tests.unit.checkpoint.test_state import rows
 from tests.unit.move.test_going_back import held
+from tests.unit.test_cli_bad_output import closed_pipe
 from tests.unit.test_cli_checkpoint import ran
 
 if TYPE_CHECKING:
@@ -191,6 +193,56 @@ def test_the_bar_of_a_move_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     with console.steps() as told:
         told("copy", 10, 20, "10 keys written")
     assert file.getvalue() == ""
+
+
+def test_a_move_is_made_and_looked_at_where_nobody_reads(
+    built: Built, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As behind `| grep -m1 WARN`, which leaves before the plan is printed."""
+    (built.root / "state/0/0/6.changelog").write_bytes(b"other")
+    report = SimpleNamespace(
+        published=True,
+        verified="full",
+        target=str(built.root),
+        batch=5,
+        last_batch=5,
+        keys=3,
+        seconds=1.0,
+        bytes=10,
+        deleted_keys=0,
+        given_keys=0,
+    )
+    runs: list[object] = []
+
+    def run(progress: object) -> object:
+        runs.append(progress)
+        return report
+
+    made = SimpleNamespace(
+        kind="rewrite",
+        batch=5,
+        why_batch="the last one",
+        version=6,
+        source_provider="bucketstate",
+        target_provider="bucketstate",
+        in_place=False,
+        is_possible=True,
+        operators=[],
+        space=10,
+        session={"spark.sql.shuffle.partitions": "8"},
+        findings=[],
+        run=run,
+    )
+    monkeypatch.setattr("bucketstate.cli.planned.session", lambda _: nullcontext())
+    monkeypatch.setattr("bucketstate.move.planning.plan", lambda *_, **__: made)
+    with monkeypatch.context() as during:
+        during.setattr(sys, "stdout", closed_pipe())
+        during.setattr(sys, "stderr", closed_pipe())
+        target = str(tmp_path / "target")
+        code = main(["move", "rewrite", str(built.root), target, "--partitions", "8"])
+    assert len(runs) == 1
+    # What was made is damaged, and that is looked at after the report is printed.
+    assert code == 3
 
 
 def test_the_encoders_of_many_families_are_counted() -> None:

@@ -20,6 +20,7 @@ from bucketstate.cli.given import MORE, key_arguments, limit_of, state_of
 from bucketstate.cli.savepoint import held_table
 from bucketstate.cli.targets import writing
 from bucketstate.cli.terminal import console
+from bucketstate.cli.terminal.output import while_read
 from bucketstate.cli.terminal.rows import as_json, as_text, flat_paths, records
 from bucketstate.cli.terminal.tables import (
     by_bucket,
@@ -113,14 +114,20 @@ def export(arguments: argparse.Namespace) -> int:
     target = arguments.output
     write = writing(target, arguments.format, overwrite=arguments.overwrite)
     reader = _rows(checkpoint, arguments)
-    if arguments.json:
-        written = write(reader, lambda _: None)
-        print(as_json({"output": target, "rows": written}))
+    try:
+        if arguments.json:
+            written = write(reader, lambda _: None)
+        else:
+            total = _total(checkpoint, arguments)
+            with console.progress(f"writing {Path(target).name}") as advance:
+                written = write(reader, lambda done: advance(done, total))
+    except BrokenPipeError:
+        # The target is a pipe, and its reader has enough.
         return EXIT_OK
-    total = _total(checkpoint, arguments)
-    with console.progress(f"writing {Path(target).name}") as advance:
-        written = write(reader, lambda done: advance(done, total))
-    print(f"{written:,} rows in {target}")
+    if arguments.json:
+        print(as_json({"output": target, "rows": written}))
+    else:
+        print(f"{written:,} rows in {target}")
     return EXIT_OK
 
 
@@ -249,7 +256,7 @@ def _print_rows(
     more = MORE.format(limit)
     if arguments.json:
         printed = 0
-        for row in found:
+        for row in while_read(found):
             if limit and printed == limit:
                 # Standard output is rows alone.
                 tell(more)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -21,6 +21,7 @@ from bucketstate.checkpoint.spark.python_values import (
     python_values,
     with_dicts,
 )
+from bucketstate.cli.terminal.output import while_read
 from bucketstate.cli.terminal.rows import as_json, records
 from bucketstate.cli.terminal.usage import FORMATS
 from bucketstate.errors import BucketstateError
@@ -122,7 +123,8 @@ def streamed(reader: pa.RecordBatchReader, output: BinaryIO, format: str) -> int
     """Writes all rows to a stream, in one of FORMATS; how many.
 
     As `exported`, but that Arrow is its stream format, which is read as it comes. The reader has to
-    see whether the program failed: what comes before an error has been written.
+    see whether the program failed: what comes before an error has been written. Where a reader of
+    standard output goes, the rows end.
 
     Raises ExportError for a format that is no text where the stream is a terminal.
     """
@@ -133,13 +135,16 @@ def streamed(reader: pa.RecordBatchReader, output: BinaryIO, format: str) -> int
         )
     make = _streaming if format == "arrow" else _WRITERS[format]
     with _told("standard output", format):
-        return _written(make(pa.PythonFile(output, "w"), reader.schema), reader, lambda _: None)
+        writer = make(pa.PythonFile(output, "w"), reader.schema)
+        return _written(writer, while_read(reader), lambda _: None)
 
 
-def _written(writer: Any, reader: pa.RecordBatchReader, progress: Callable[[int], None]) -> int:
+def _written(
+    writer: Any, batches: Iterable[pa.RecordBatch], progress: Callable[[int], None]
+) -> int:
     done = 0
     with writer as write:
-        for batch in reader:
+        for batch in batches:
             write(batch)
             done += batch.num_rows
             progress(done)

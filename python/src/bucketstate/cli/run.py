@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import io
-import os
 import sys
 import warnings
 from collections.abc import Sequence
@@ -15,6 +14,7 @@ from bucketstate.cli.conf import conf
 from bucketstate.cli.parser import parser
 from bucketstate.cli.planned import move
 from bucketstate.cli.size import sizing
+from bucketstate.cli.terminal.output import unhindered
 from bucketstate.cli.terminal.telling import tell, telling
 from bucketstate.cli.terminal.usage import EXIT_FAILED, EXIT_MISUSE, EXIT_OK
 from bucketstate.errors import (
@@ -36,7 +36,11 @@ def run(argv: Sequence[str] | None = None, *, alone: bool = False) -> int:
         # As standard error does: what its encoding has not is no reason to end.
         sys.stdout.reconfigure(errors="backslashreplace")
     arguments = parser().parse_args(argv)
-    code = EXIT_OK
+    with unhindered():
+        return _code_of(arguments, alone=alone)
+
+
+def _code_of(arguments: argparse.Namespace, *, alone: bool) -> int:
     try:
         # From here on copies may lie in the temporary folder.
         ended = undone() if alone else nullcontext()
@@ -46,6 +50,7 @@ def run(argv: Sequence[str] | None = None, *, alone: bool = False) -> int:
         # There is none where the shell closed it.
         if sys.stdout is not None:
             sys.stdout.flush()
+        return code
     except (InvalidSettingError, InvalidArgumentError) as error:
         # Settings and arguments come from the command line alone.
         return _failed(error, EXIT_MISUSE)
@@ -54,16 +59,13 @@ def run(argv: Sequence[str] | None = None, *, alone: bool = False) -> int:
         return _failed(str(error).replace("bucketstate[checkpoint]", "bucketstate[cli]"))
     except BucketstateError as error:
         return _failed(error)
-    except BrokenPipeError:
-        # Whoever read the output has enough; the code says what was found by then.
-        _drop_output()
     except OSError as error:
-        _drop_output()
         # What fails of a file that has a name says which; libraries have messages of their own.
         of_output = error.filename is None and error.strerror is not None
-        lost = f"standard output cannot be written: {error.strerror}."
-        return _failed(lost if of_output else error)
-    return code
+        # A pipe that breaks here is another one, such as that to Spark.
+        if not of_output or isinstance(error, BrokenPipeError):
+            return _failed(error)
+        return _failed(f"standard output cannot be written: {error.strerror}.")
 
 
 def _failed(what: object, code: int = EXIT_FAILED) -> int:
@@ -73,12 +75,6 @@ def _failed(what: object, code: int = EXIT_FAILED) -> int:
 
 def _warned(message: Warning | str, *_: object) -> None:
     tell(f"bucketstate: warning: {message}")
-
-
-def _drop_output() -> None:
-    """What is left of it is not tried again when the process ends."""
-    if sys.stdout is not None:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _run(arguments: argparse.Namespace, *, alone: bool) -> int:

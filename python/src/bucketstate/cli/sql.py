@@ -18,6 +18,7 @@ from bucketstate.checkpoint.views import View, views
 from bucketstate.cli.export import standard_output, streamed
 from bucketstate.cli.given import MORE, limit_of, state_of
 from bucketstate.cli.terminal import console
+from bucketstate.cli.terminal.output import while_read
 from bucketstate.cli.terminal.rows import as_json, as_text, records
 from bucketstate.cli.terminal.telling import tell
 from bucketstate.cli.terminal.usage import EXIT_OK
@@ -153,7 +154,7 @@ def _print(reader: pa.RecordBatchReader, arguments: argparse.Namespace) -> None:
         return
     rows = (_whole(row, reader.schema) for batch in reader for row in records(batch))
     if arguments.json:
-        for number, row in enumerate(rows):
+        for number, row in enumerate(while_read(rows)):
             if limit and number == limit:
                 # Standard output is rows alone.
                 tell(MORE.format(limit))

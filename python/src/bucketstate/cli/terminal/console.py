@@ -28,15 +28,9 @@ class Advance(Protocol):
 def console(*, stderr: bool = False) -> Console:
     rich = needed("rich.console", extra="cli", what="Showing a checkpoint")
     found: Console = rich.Console(stderr=stderr, highlight=False)
-    found.on_broken_pipe = _raised  # type: ignore[method-assign]
     if not found.is_terminal:
         found.width = _WIDTH
     return found
-
-
-def _raised() -> None:
-    """Whoever runs the command knows what that means: rich would end the process with a failure."""
-    raise
 
 
 def table(title: str, columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> Any:
