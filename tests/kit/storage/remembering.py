@@ -13,15 +13,19 @@ if TYPE_CHECKING:
 
 
 class Remembering(MemoryFileSystem):  # type: ignore[misc]
-    """Files in memory, of one test alone. `forgotten` counts how often listings were given up."""
+    """Files in memory, of one test alone. `forgotten` counts how often listings were given up.
+
+    Unless it is `timed` it tells of no file when it was written.
+    """
 
     protocol = "remembering"
     cachable = False
     # By way of listings, too: those of files in memory look at the files.
     find, isfile = AbstractFileSystem.find, AbstractFileSystem.isfile
 
-    def __init__(self, **options: Any) -> None:
+    def __init__(self, *, timed: bool = True, **options: Any) -> None:
         super().__init__(**options)
+        self.timed = timed
         self.store: dict[str, MemoryFile] = {}
         self.pseudo_dirs = [""]
         self.forgotten = 0
@@ -37,20 +41,23 @@ class Remembering(MemoryFileSystem):  # type: ignore[misc]
         path = self._strip_protocol(path)
         found = self.dircache.get(path)
         if found is None:
-            found = self.dircache[path] = super().ls(path, detail=True)
+            found = self.dircache[path] = [self._told(i) for i in super().ls(path, detail=True)]
         return list(found) if detail else sorted(info["name"] for info in found)
 
     def info(self, path: str, **_: Any) -> dict[str, Any]:
         path = self._strip_protocol(path)
         listed = self.dircache.get(self._parent(path))
         found: list[dict[str, Any]] = (
-            [super().info(path)]
+            [self._told(super().info(path))]
             if listed is None
             else [info for info in listed if info["name"] == path]
         )
         if not found:
             raise FileNotFoundError(path)
         return found[0]
+
+    def _told(self, info: dict[str, Any]) -> dict[str, Any]:
+        return {name: info[name] for name in info if self.timed or name != "created"}
 
     def invalidate_cache(self, path: str | None = None) -> None:
         self.forgotten += 1

@@ -6,6 +6,7 @@ import builtins
 import re
 import threading
 from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -224,6 +225,39 @@ def test_listings_are_given_up_for_each_request_and_for_no_read(tmp_path: Path) 
         assert file.read_at(8, 0) == b"BKTSTLOG"
         assert file.read_at(8, file.size - 8) == b"BKTSTEND"
     assert far.forgotten == 3
+
+
+MOMENT = datetime(2024, 5, 6, 7, 8, 9, 500_000, tzinfo=UTC)
+SECONDS = MOMENT.timestamp()
+
+
+@pytest.mark.parametrize(
+    ("told", "changed"),
+    [
+        ({"mtime": SECONDS}, SECONDS),
+        ({"mtime": MOMENT}, SECONDS),
+        ({"mtime": datetime.fromtimestamp(SECONDS)}, SECONDS),
+        ({"modificationTime": round(SECONDS * 1000)}, SECONDS),
+        ({"LastModified": MOMENT}, SECONDS),
+        ({"last_modified": MOMENT}, SECONDS),
+        ({"created": SECONDS}, SECONDS),
+        ({"created": 1.0, "LastModified": MOMENT}, SECONDS),
+        ({"created": SECONDS, "mtime": None}, SECONDS),
+        ({"LastModified": "Mon, 06 May 2024 07:08:09 GMT"}, None),
+        ({"mtime": 0}, None),
+        ({}, None),
+    ],
+    ids=str,
+)
+def test_a_file_system_of_fsspec_tells_in_its_own_way_when_a_file_was_changed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, told: dict[str, Any], changed: float | None
+) -> None:
+    far = pytest.importorskip("fsspec").filesystem("file", skip_instance_cache=True)
+    info = {"name": "a", "type": "file", "size": 3, **told}
+    monkeypatch.setattr(far, "info", lambda _: info)
+    (stamp,) = Folder.at(str(tmp_path), far).stamps(["a"])
+    assert stamp is not None
+    assert stamp == (3, None if changed is None else round(changed * 1e9))
 
 
 def test_a_listing_of_fsspec_that_fails_is_no_empty_folder(

@@ -221,6 +221,37 @@ def test_another_history_with_the_same_number_is_noticed(tmp_path: Path) -> None
         agrees(live, built)
 
 
+@pytest.mark.parametrize("timed", [True, False])
+def test_another_history_with_the_same_number_is_noticed_far_away(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, timed: bool
+) -> None:
+    """Its commit is the same to the byte."""
+    pytest.importorskip("fsspec")
+    from tests.kit.storage.remembering import Remembering
+
+    built = hashed(tmp_path, 5)
+    recorded(built, 4, built.partitions, 1000)
+    far = Remembering(timed=timed)
+    far.take(tmp_path, "/far")
+    with Live("/far", far, max_age=0) as live:
+        agrees(live, built)
+        known = live._follower.known
+        live.refresh()
+        # What is as it was is not made anew.
+        assert live._follower.known is known
+        before, commit = built.commit_id, (tmp_path / "commits/4").read_bytes()
+        back(built, 4)
+        # Spark gives no id twice.
+        monkeypatch.setattr(built, "commit_id", lambda v, p: before(1000 if v == 5 else v, p))
+        built.batch({("key-1",): (77, 77)})
+        recorded(built, 4, built.partitions, 2000)
+        assert (tmp_path / "commits/4").read_bytes() == commit
+        far.store.clear()
+        far.take(tmp_path, "/far")
+        assert live.refresh() == 5
+        agrees(live, built)
+
+
 @pytest.mark.parametrize("ids", [False, True])
 def test_a_commit_log_that_moved_on_far_is_followed(tmp_path: Path, ids: bool) -> None:
     """Spark deletes old commits: the one that was known is gone, and newer ones are there."""

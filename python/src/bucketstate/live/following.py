@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 from bucketstate.checkpoint.format.storage import Folder, Stamp
 from bucketstate.checkpoint.selection import Selection
-from bucketstate.errors import NoSuchStateError, NotACheckpointError
+from bucketstate.errors import MissingFileError, NoSuchStateError, NotACheckpointError
 from bucketstate.live.held import Held
 from bucketstate.live.view import View
 
@@ -21,7 +21,8 @@ class Follower:
 
     A look asks for two files by name: the commit of the version that is known, and the next one.
     That the first is as it was says that the checkpoint is the same one, that there is none of the
-    second says that nothing is newer.
+    second says that nothing is newer. Where a file system tells no times, commits of one number are
+    alike: then a look also reads how the batch was planned.
 
     Args:
         folder: the checkpoint's.
@@ -47,6 +48,7 @@ class Follower:
         self._held = Held(memory)
         self._view: View | None = None
         self._stamp: Stamp | None = None
+        self._plan: bytes | None = None
         self._looked = 0.0
 
     @property
@@ -89,7 +91,22 @@ class Follower:
         # A commit that went while the version was read says that it was taken back.
         if view.batch is not None and self._stamp is None:
             return False
-        return self._folder.stamps(_names(view)) == [self._stamp, None]
+        if self._folder.stamps(_names(view)) != [self._stamp, None]:
+            return False
+        return self._plan_of(view) == self._plan
+
+    def _plan_of(self, view: View) -> bytes | None:
+        """What Spark planned the batch as; None where the stamp of its commit says enough.
+
+        A plan has the time of its batch. Two histories of a query have others, where their commits
+        of one number may be the same to the byte.
+        """
+        if view.batch is None or self._stamp is None or self._stamp.changed is not None:
+            return None
+        try:
+            return self._folder.read(f"offsets/{view.batch}")
+        except MissingFileError:
+            return b""
 
     def close(self) -> None:
         """Gives up all files, and ends its views."""
@@ -109,6 +126,7 @@ class Follower:
                 )
             self._held.close()
         self._stamp = self._folder.stamps(_names(made)[:1])[0]
+        self._plan = self._plan_of(made)
         self._view, self._looked = made, began
         _log.debug("%s: version %d is the newest", self._folder.location, made.version)
         return made

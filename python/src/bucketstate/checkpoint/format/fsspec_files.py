@@ -2,10 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from datetime import datetime
 from typing import Any
 
 import pyarrow as pa
 from pyarrow import fs
+
+_CHANGED = {
+    "mtime": 1,
+    # Of HDFS, by way of WebHDFS.
+    "modificationTime": 1000,
+    # Of object stores.
+    "LastModified": 1,
+    "last_modified": 1,
+    # Of files in memory, which are written as a whole.
+    "created": 1,
+}
+"""Names by which file systems tell when a file was changed, and how many of that are a second."""
 
 
 class FsspecFiles(fs.FSSpecHandler):  # type: ignore[misc]
@@ -53,6 +67,12 @@ class FsspecFiles(fs.FSSpecHandler):  # type: ignore[misc]
         self.fs.invalidate_cache()
         super().delete_dir(path)
 
+    @staticmethod
+    def _create_file_info(path: str, info: Mapping[str, Any]) -> fs.FileInfo:
+        """As pyarrow has it, which knows the time of those alone that call it `mtime`."""
+        timed = {**info, "mtime": _changed(info)}
+        return fs.FSSpecHandler._create_file_info(path, timed)
+
     def _listed(self, folder: str) -> list[fs.FileInfo]:
         """What is in a folder. Some list the folder itself, too, and a file as what is in it."""
         infos: list[dict[str, Any]] = self.fs.ls(folder, detail=True)
@@ -65,3 +85,14 @@ class FsspecFiles(fs.FSSpecHandler):  # type: ignore[misc]
         self.fs.invalidate_cache()
         if self.fs.info(path)["type"] == "directory":
             raise IsADirectoryError(f"{path} is a folder")
+
+
+def _changed(info: Mapping[str, Any]) -> float | None:
+    """When a file was changed, in seconds since 1970; None where that is not told as a time."""
+    for name, unit in _CHANGED.items():
+        told = info.get(name)
+        if isinstance(told, datetime):
+            return told.timestamp()
+        if isinstance(told, int | float):
+            return told / unit
+    return None

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 from pyarrow import ArrowException, fs
 
@@ -34,14 +34,20 @@ class Listed:
     size: int
 
 
-Stamp = tuple[int, int]
-"""Length in bytes of a file, and when it was changed, in nanoseconds since 1970; 0 of a folder."""
+class Stamp(NamedTuple):
+    """What a file system says of a file, by which another one in its place is told from it."""
+
+    length: int
+    """In bytes; 0 of a folder."""
+    changed: int | None
+    """When, in nanoseconds since 1970, 0 of a folder; None where the file system does not say."""
 
 
 def _stamp(info: fs.FileInfo) -> Stamp | None:
     if info.type == fs.FileType.NotFound:
         return None
-    return (info.size or 0, info.mtime_ns or 0) if info.type == fs.FileType.File else (0, 0)
+    is_file = info.type == fs.FileType.File
+    return Stamp(info.size or 0, info.mtime_ns or None) if is_file else Stamp(0, 0)
 
 
 class OpenFile:
@@ -139,7 +145,8 @@ class Folder:
     def stamps(self, names: Sequence[str]) -> list[Stamp | None]:
         """What tells the files of these names from others that take their place; None for none.
 
-        They are asked for by name, all at once: nothing is listed.
+        Where a file system says no time, it tells them no better than by their length. They are
+        asked for by name, all at once: nothing is listed.
         """
         with self._failures(""):
             found = self._fs.get_file_info([self._inside(name) for name in names])
