@@ -340,3 +340,20 @@ def test_the_live_panel_has_memory_as_a_share_of_its_limit(
     table = Panel(recorded(1, **metrics)).table()
     cells = {column.header: list(map(str, column.cells)) for column in table.columns}
     assert (cells["memory"], cells["cold reads"]) == ([memory], [cold])
+
+
+@pytest.mark.parametrize(("stores", "lag"), [(100, "3.5"), (700, "0.5"), (None, "-"), (0, "-")])
+def test_the_live_panel_has_the_lag_of_a_store(stores: int | None, lag: str) -> None:
+    """Spark adds it up over all stores, of which both operators have so many."""
+    reported = progress(0, bucketedSnapshotLag=350)
+    for operator in reported["stateOperators"]:
+        operator["numStateStoreInstances"] = stores
+    recorder = Recorder.of([reported])
+    (shown,) = (c for c in Panel(recorder).table().columns if c.header == "lag")
+    assert list(map(str, shown.cells)) == [lag]
+    assert recorder.to_pandas()["state_stores"].tolist() == [2 * (stores or 0)]
+
+
+def test_the_live_panel_has_no_lag_where_none_is_reported() -> None:
+    (shown,) = (c for c in Panel(recorded(1)).table().columns if c.header == "lag")
+    assert list(map(str, shown.cells)) == ["-"]

@@ -9,6 +9,7 @@ from typing import Any, Protocol, Self
 from bucketstate.notebook import table
 from bucketstate.optional import needed
 from bucketstate.optional import pandas as pd
+from bucketstate.progress.rows import LAG, mean_lag
 
 BATCHES = 8
 """Rows of a query's run that are shown, the newest."""
@@ -124,6 +125,8 @@ def _runs(frame: pd.DataFrame) -> Iterator[list[list[str]]]:
     """The batches of each run of a query, as cells."""
     if frame.empty:
         return
+    if LAG in frame:
+        frame = frame.assign(**{LAG: mean_lag(frame)})
     for _, batches in frame.groupby("run_id", sort=False):
         yield [_cells(row) for _, row in batches.iterrows()]
 
@@ -131,8 +134,10 @@ def _runs(frame: pd.DataFrame) -> Iterator[list[list[str]]]:
 def _cells(row: pd.Series[Any]) -> list[str]:
     name = row["name"] if isinstance(row["name"], str) else str(row["query_id"])[:8]
     names = ("batch", "input_rows", "batch_ms", "state_rows", "state_rows_updated")
-    metrics = ("state_commit_ms", "bucketedChangelogBytes", "bucketedSnapshotLag")
+    metrics = ("state_commit_ms", "bucketedChangelogBytes")
     figures = [_number(row.get(n)) for n in (*names, *metrics)]
+    lag = row.get(LAG)
+    figures.append("-" if _is_missing(lag) else f"{lag:,.1f}")
     memory = _share(row.get("state_memory_bytes"), row.get("bucketedMemoryLimitBytes"))
     return [name, *figures, memory, _number(row.get("bucketedColdReads"))]
 

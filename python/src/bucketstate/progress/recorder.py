@@ -139,8 +139,8 @@ class Recorder(StreamingQueryListener):
 
         Batch, rows and watermark, which is missing beyond the times of pandas; `batch_ms` and, as
         `phase_<name>`, the milliseconds of the batch's phases; of the state, added up over the
-        operators, rows, bytes of memory and milliseconds; and each metric that the state store
-        reports, under its own name.
+        operators, rows, bytes of memory, milliseconds and, as `state_stores`, how many stores there
+        are; and each metric that the state store reports, under its own name.
         """
         return _rows(self.progress)
 

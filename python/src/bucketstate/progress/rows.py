@@ -15,6 +15,8 @@ Progress = dict[str, Any]
 PHASE = "phase_"
 """In front of the columns with the milliseconds of a batch's phases."""
 
+LAG = "bucketedSnapshotLag"
+
 _Known = TypeVar("_Known", bound=Mapping[str, Any])
 
 _IDENTITY = ("id", "runId", "batchId", "timestamp")
@@ -34,6 +36,7 @@ _STATE = {
     "state_updates_ms": "allUpdatesTimeMs",
     "state_removals_ms": "allRemovalsTimeMs",
     "state_commit_ms": "commitTimeMs",
+    "state_stores": "numStateStoreInstances",
 }
 
 
@@ -100,9 +103,13 @@ def operators(progress: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
     return found
 
 
-def stores(progress: Mapping[str, Any]) -> float:
-    """How many stores the metrics of a batch are of; 0 if Spark does not say."""
-    return float(sum(number(o.get("numStateStoreInstances")) for o in operators(progress)))
+def mean_lag(frame: pd.DataFrame) -> pd.Series[Any]:
+    """How many versions the newest snapshot of a store is behind, on average, in each row.
+
+    Spark reports the sum over all stores. A row that does not say how many there are has no mean.
+    """
+    count = frame["state_stores"]
+    return frame[LAG] / count.where(count > 0)
 
 
 def number(value: Any) -> float:

@@ -9,7 +9,7 @@ import numpy as np
 
 from bucketstate.optional import pandas as pd
 from bucketstate.progress import PHASE
-from bucketstate.progress.rows import stores
+from bucketstate.progress.rows import LAG, mean_lag
 from bucketstate.report.charts import (
     POINTS,
     Axis,
@@ -27,7 +27,6 @@ from bucketstate.report.material import Batches, Material
 from bucketstate.units import count, size
 
 _TITLE = "Batches"
-_LAG = "bucketedSnapshotLag"
 _LIMIT = "bucketedMemoryLimitBytes"
 _COLD = "bucketedColdReads"
 
@@ -49,7 +48,6 @@ class _Drawn:
 
     def __init__(self, batches: Batches) -> None:
         frame = batches.recorder.to_pandas()
-        frame["stores"] = [stores(p) or float("nan") for p in batches.progress]
         frame = frame.sort_values("at", kind="stable").reset_index(drop=True)
         self.all = frame
         # Before batches are left out, with which a short run may go as a whole.
@@ -151,12 +149,11 @@ class _Drawn:
     def _lag(self) -> Part:
         """A sum over all stores says nothing: what it is in each does."""
         title = "Snapshot lag of a store"
-        if _LAG not in self.all:
-            return _lacks(title, _LAG)
-        lag = self.shown[_LAG] / self.shown["stores"]
-        values = _values(lag)
+        if LAG not in self.all:
+            return _lacks(title, LAG)
+        values = _values(mean_lag(self.shown))
         texts = ["not known" if v is None else f"{v:,.1f} versions" for v in values]
-        mean = (self.all[_LAG] / self.all["stores"]).dropna()
+        mean = mean_lag(self.all).dropna()
         if mean.empty:
             return _lacks(title, "numStateStoreInstances")
         finding = (

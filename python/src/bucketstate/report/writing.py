@@ -16,7 +16,7 @@ from bucketstate.doctor import read_progress
 from bucketstate.errors import BucketstateError, InvalidArgumentError
 from bucketstate.optional import needed
 from bucketstate.progress import Progress, Recorder
-from bucketstate.progress.rows import batch_row, stores
+from bucketstate.progress.rows import batch_row
 from bucketstate.report.material import Advance, gathered
 from bucketstate.report.page import page_of
 from bucketstate.report.rendering import html_of
@@ -141,7 +141,6 @@ def _progress(given: Given) -> list[Progress] | None:
         try:
             # What a row is made of is all that charts and figures are made of.
             batch_row(one)
-            stores(one)
         except (KeyError, TypeError, ValueError) as error:
             raise InvalidArgumentError(
                 f"progress[{at}] is none that Spark reported ({error}): {_GIVE}"
