@@ -185,6 +185,15 @@ def test_a_name_that_looks_like_a_field_and_is_none_is_refused(state: Any, owner
         harness(lambda state: state.value, state)
 
 
+def test_it_is_refused_where_a_class_has_no_hints_before_they_are_asked_for() -> None:
+    """Python 3.14 makes such classes where hints are not texts."""
+    source = "class Seen(Base):\n    tags: list[str] = []\n"
+    names: dict[str, Any] = {"__name__": __name__, "Base": Base}
+    exec(compile(source, "seen.py", "exec", dont_inherit=True), names)
+    with pytest.raises(DefinitionError, match=r"Seen\.tags is no field, .* Seen has no @data"):
+        harness(lambda state: state.value, names["Seen"])
+
+
 def test_a_subclass_without_fields_of_its_own_is_a_state() -> None:
     running = harness(lambda state: setattr(state.value, "x", 4), Constant)
     running.run(ROW)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import types
 import typing
 from collections.abc import Hashable
@@ -54,6 +55,9 @@ from bucketstate.stateful.codec.times import (
 )
 from bucketstate.stateful.codec.unions import TAG, JsonCodec, UnionCodec
 from bucketstate.stateful.errors import DefinitionError
+
+if sys.version_info >= (3, 14):
+    import annotationlib
 
 PLAIN = (
     "int, float, bool, str, bytes, Decimal, date, datetime, time, timedelta, UUID, Enum, Literal"
@@ -316,13 +320,23 @@ def _check_decorated(cls: type[Any], fields: set[str]) -> None:
     for owner in cls.__mro__:
         if "__dataclass_fields__" in vars(owner) or "__attrs_attrs__" in vars(owner):
             continue
-        for name, hint in vars(owner).get("__annotations__", {}).items():
+        for name, hint in _own_hints(owner).items():
             if name in fields or name.startswith("_") or "ClassVar" in str(hint):
                 continue
             raise DefinitionError(
                 f"{cls.__name__}.{name} is no field, and would not be kept: {owner.__name__} has "
                 f"no {decorator} of its own. Give it one, or annotate the name as ClassVar."
             )
+
+
+def _own_hints(owner: type[Any]) -> dict[str, Any]:
+    """What the class itself annotates, as it stands there."""
+    if sys.version_info >= (3, 14):
+        # There the namespace of a class has no hints before they are asked for, but texts. Names
+        # that cannot be found stay names.
+        return annotationlib.get_annotations(owner, format=annotationlib.Format.FORWARDREF)
+    found: dict[str, Any] = vars(owner).get("__annotations__", {})
+    return found
 
 
 def resolved_hints(owner: Any) -> dict[str, Any]:
