@@ -10,12 +10,13 @@ from pyspark.sql import functions as F  # noqa: N812
 
 from bucketstate import stateful
 from tests.integration.comparing import named
+from tests.integration.streams import run_with_restart
 from tests.kit.cases import cases
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from pyspark.sql import SparkSession
+    from pyspark.sql import DataFrame, SparkSession
 
 NOON = datetime(2024, 1, 1, 12, tzinfo=UTC)
 MINUTES = (10, 20, 70)
@@ -60,3 +61,17 @@ def test_groups_of_a_window(
     columns = sorted(["at", "key", name])
     assert sorted(row.rows for row in out) == [f"1 of {columns}", f"2 of {columns}"]
     assert all(row.key.startswith(f"Key({name}=") for row in out)
+
+
+def test_spark_reckons_no_watermark_from_a_window(spark: SparkSession, tmp_path: Path) -> None:
+    """It takes one, and for its time the place where it lies in the row: the harness refuses it."""
+    batches = [[{"key": "a", "at": NOON, "value": n}] for n in range(2)]
+
+    def query(rows: DataFrame) -> DataFrame:
+        windows = rows.select("key", F.window("at", "1 hour").alias("w"))
+        marked = windows.withWatermark("w", "0 seconds")
+        return stateful.apply(marked, by="key", fn=named, output_mode="update", timeout="event")
+
+    streamed = run_with_restart(spark, tmp_path, query, batches, mode="update")
+    assert [len(rows) for _, rows in sorted(streamed.batches.items()) if rows] == [1, 1]
+    assert streamed.progress[-1]["eventTime"]["watermark"].startswith("1970-01-01T19:")

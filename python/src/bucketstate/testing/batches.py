@@ -164,7 +164,7 @@ class Batches:
             yield Group(key.identity(cells), chunks)
 
     def micros(self, table: pa.Table, column: str) -> list[int | None]:
-        """An event-time column in microseconds since the epoch; of a struct, its field `end`.
+        """An event-time column in microseconds since the epoch.
 
         Raises DefinitionError for a column that is not there, or that Spark has no watermark of.
         """
@@ -174,21 +174,38 @@ class Batches:
                 f"{', '.join(table.column_names)}."
             )
         values = table.column(column)
-        found = kind = from_arrow_type(values.type, prefer_timestamp_ntz=True)
-        if isinstance(found, StructType) and "end" in found.names:
-            kind = found["end"].dataType
-            values = pc.struct_field(values, "end")
+        kind = from_arrow_type(values.type, prefer_timestamp_ntz=True)
+        if isinstance(kind, StructType):
+            # Spark takes one with an `end`, and for its time the place where it lies in the row.
+            raise DefinitionError(
+                f"event_time={column!r} is {kind.simpleString()}: Spark reckons no watermark from "
+                "a struct. Name the timestamp that it is made of: in the query withWatermark goes "
+                "before `window`, too."
+            )
         if not isinstance(kind, TimestampType):
             raise DefinitionError(
-                f"event_time={column!r} is {found.simpleString()}: it must be a timestamp, or a "
-                "struct whose field 'end' is one, since Spark has no watermark of another column. "
-                "Cast it."
+                f"event_time={column!r} is {kind.simpleString()}: it must be a timestamp, since "
+                "Spark has no watermark of another column. Cast it."
             )
-        made: list[int | None] = values.cast(INSTANT).cast(pa.int64()).to_pylist()
-        return made
+        return _micros(values)
+
+    def late_by(self, table: pa.Table, column: str) -> list[int | None]:
+        """The times that say whether rows come too late, in microseconds since the epoch.
+
+        Spark goes by the end of a row's window, where the column is one.
+        """
+        values = table.column(column)
+        if pa.types.is_struct(values.type):
+            values = pc.struct_field(values, "end")
+        return _micros(values)
 
 
 _NAN = "NaN", object()
+
+
+def _micros(times: pa.ChunkedArray) -> list[int | None]:
+    made: list[int | None] = times.cast(INSTANT).cast(pa.int64()).to_pylist()
+    return made
 
 
 def _holds_map(spark: DataType) -> bool:

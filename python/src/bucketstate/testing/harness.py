@@ -68,8 +68,8 @@ class Harness(Generic[S]):
         schema: the rows' columns as a dataclass, a DDL text or a StructType; without it they follow
             from the first batch. A ready-made function needs it.
         timeout: as for `stateful.apply`.
-        event_time: the watermark's column, as in `withWatermark`; without, set `watermark`. A
-            ready-made function has its own.
+        event_time: the watermark's column, a timestamp, as in `withWatermark`; without, set
+            `watermark`. A ready-made function has its own.
         delay: the watermark's delay, as in `withWatermark`, 0 or more.
         clock: the processing time of the first batch; a naive datetime is in `time_zone`.
         time_zone: the session's: a region such as "Europe/Berlin", or an offset such as "+02:00".
@@ -641,7 +641,7 @@ class Harness(Generic[S]):
         if self._timeout != "event":
             return table
         if self._recipe is not None and self._event_time is not None:
-            event_times = self._batches.micros(table, self._recipe.late_by(self._event_time))
+            event_times = self._batches.late_by(table, self._recipe.late_by(self._event_time))
         behind = self._last_watermark * MICROS_PER_MILLI
         in_time = [t is None or t > behind for t in event_times]
         return table.filter(pa.array(in_time, pa.bool_()))
