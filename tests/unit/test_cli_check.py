@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 JOBS = """
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import Iterator, NamedTuple
 
 import pandas as pd
@@ -66,6 +67,10 @@ class Handlers:
     def onTimer(self, key, timer, state): ...
 
 total = stateful.reduce(ms=stateful.sum("ms"))
+HOUR = timedelta(hours=1)
+hourly = stateful.windows("at", HOUR, n=stateful.count())
+mistyped = stateful.windows("att", HOUR, n=stateful.count())
+visits = stateful.sessions("at", HOUR, n=stateful.count())
 defined = stateful.define(untyped, state="n long", output="user string")
 """
 
@@ -93,6 +98,11 @@ def test_what_is_fine(check: Any) -> None:
     rows = "--schema", "user string, ms long, more double", "--by", "user"
     assert "is fine: keeps n bigint; no output" in check("some_jobs:columns", *rows)
     assert "is fine: keeps ms" in check("some_jobs:total", *rows)
+    timed = "--schema", "user string, at timestamp", "--by", "user"
+    span = "struct<start:timestamp,end:timestamp>"
+    for name, added in (("hourly", "window"), ("visits", "session")):
+        told = check(f"some_jobs:{name}", *timed)
+        assert f"puts out user string, {added} {span}, n bigint\n" in told
     found = check("some_jobs:defined", "some_jobs:count", "--json", *rows)
     first, second = map(json.loads, found.splitlines())
     assert first == {
@@ -118,6 +128,10 @@ def test_what_is_fine(check: Any) -> None:
         ("by_number --schema user|string --by user", "UserKey.user is an int"),
         ("total --schema user|string --by user", "ms"),
         ("count --schema user|strin", "strin"),
+        ("mistyped --schema user|string,at|timestamp --by user", "at=windows('att'): the rows"),
+        ("hourly --schema user|string,at|string --by user", "the column is string, expected"),
+        ("hourly --schema user|string,at|timestamp,window|int --by user", "column window, which"),
+        ("visits --schema user|string,at|timestamp,session|int --by user", "column session, which"),
     ],
 )
 def test_what_cannot_run(check: Any, given: str, told: str) -> None:

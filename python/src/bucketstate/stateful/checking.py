@@ -9,7 +9,7 @@ from typing import Any
 from pyspark.sql.types import StructType
 
 from bucketstate.stateful.many.columnar import Columnar
-from bucketstate.stateful.ready.recipe import bound, clock_of
+from bucketstate.stateful.ready.recipe import Recipe, bound, clock_of
 from bucketstate.stateful.run import operators
 from bucketstate.stateful.run.calls import Calls
 from bucketstate.stateful.run.definition import Definition, output_codec
@@ -46,6 +46,9 @@ def checked(
     """
     timeout = clock_of(fn, timeout)
     rows = None if schema is None else output_codec(schema, UTC).schema
+    if isinstance(fn, Recipe):
+        by = [*by, *fn.adds]
+        rows = None if rows is None else fn.columns(rows)
     definition = bound(fn, rows, by, state=state, output=output)
     operators.check(definition, operator, timeout)
     if operator == "transformWithState":
