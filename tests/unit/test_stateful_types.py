@@ -184,6 +184,7 @@ class Level(IntEnum):
 
 Meters = NewType("Meters", float)
 Length = NewType("Length", Meters)
+Money = NewType("Money", Decimal)
 
 
 @pytest.mark.parametrize(
@@ -198,6 +199,10 @@ Length = NewType("Length", Meters)
         (frozenset[UUID], "array<string>"),
         (dict[Word, Size], "map<string,bigint>"),
         (Annotated[Decimal, DecimalType(7, 3)], "decimal(7,3)"),
+        (Annotated[Decimal | None, (10, 2)], "decimal(10,2)"),
+        (Annotated[Money, (10, 2)], "decimal(10,2)"),
+        (Annotated[Money | None, DecimalType(7, 3)], "decimal(7,3)"),
+        (Annotated[int, (0, 100)], "bigint"),
         (Annotated[Decimal, "euro"], "decimal(38,18)"),
         (Annotated[list[Annotated[Decimal, (4, 1)]], "euro"], "array<decimal(4,1)>"),
     ],
@@ -223,6 +228,10 @@ def test_hints_and_their_types(hint: Any, schema: str) -> None:
             "Held.x is a Decimal of the digits (2, 10): write Annot",
         ),
         (Annotated[Decimal, (10, 2, 1)], "of the digits (10, 2, 1)"),
+        (Annotated[Decimal | None, (2, 10)], "Held.x is a Decimal of the digits (2, 10)"),
+        (Annotated[Decimal, DecimalType(50, 2)], "Held.x is a Decimal of the digits (50, 2)"),
+        (Annotated[float, (10, 2)], "Held.x is float, with the digits of a Decimal, (10, 2): wri"),
+        (Annotated[list[Decimal], DecimalType(5, 2)], "l], with the digits of a Decimal, Decima"),
         (set[list[int]], "Held.x is set[list[int]]: an element of a set must be a plain value"),
         (dict[tuple[int, int], int], "a key must be a plain value"),
         (vars(typing)["List"], "Held.x is typing.List, which has no place in a Spark schema"),

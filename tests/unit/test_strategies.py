@@ -29,6 +29,7 @@ class Colour(Enum):
 
 
 Name = NewType("Name", str)
+Money = NewType("Money", Decimal)
 
 
 @dataclass
@@ -46,6 +47,8 @@ class Every:
     raw: bytes
     wide: Decimal
     price: Annotated[Decimal, (10, 2)]
+    fee: Annotated[Decimal | None, (4, 1)]
+    total: Annotated[Money, (12, 3)]
     day: date
     at: datetime
     span: timedelta

@@ -23,6 +23,7 @@ from uuid import UUID
 from bucketstate.optional import needed
 from bucketstate.stateful.codec.classes import KINDS, is_record
 from bucketstate.stateful.codec.codecs import DecimalCodec
+from bucketstate.stateful.codec.containers import OptionalCodec
 from bucketstate.stateful.codec.hints import codec_of_hint, hints_of_record, struct_of_record
 from bucketstate.stateful.errors import DefinitionError, MismatchError, did_you_mean
 
@@ -88,9 +89,7 @@ def _of_hint(st: Any, hint: Any) -> Any:
         hint = hint.__supertype__
     origin, arguments = get_origin(hint), get_args(hint)
     if origin is Annotated:
-        if arguments[0] is not Decimal:
-            return _of_hint(st, arguments[0])
-        return _decimals(st, hint)
+        return _annotated(st, hint, arguments[0])
     if isinstance(hint, type) and issubclass(hint, Enum):
         return st.sampled_from(list(hint))
     if hint is Any:
@@ -102,7 +101,7 @@ def _of_hint(st: Any, hint: Any) -> Any:
 
 def _scalar(st: Any, hint: Any) -> Any:
     if hint is Decimal:
-        return _decimals(st, hint)
+        return _decimals(st, DecimalCodec())
     made = {
         bool: st.booleans,
         int: partial(st.integers, -(2**63), 2**63 - 1),
@@ -130,9 +129,16 @@ def _json(st: Any) -> Any:
     )
 
 
-def _decimals(st: Any, hint: Any) -> Any:
+def _annotated(st: Any, hint: Any, inner: Any) -> Any:
     codec = codec_of_hint(hint, "", UTC)
-    assert isinstance(codec, DecimalCodec)
+    plain = codec.inner if isinstance(codec, OptionalCodec) else codec
+    if not isinstance(plain, DecimalCodec):
+        return _of_hint(st, inner)
+    drawn = _decimals(st, plain)
+    return drawn if plain is codec else st.none() | drawn
+
+
+def _decimals(st: Any, codec: DecimalCodec) -> Any:
     kind: Any = codec.spark
     most = 10**kind.precision - 1
 

@@ -96,7 +96,7 @@ def codec_of_hint(hint: Any, where: str, zone: tzinfo, within: tuple[type, ...] 
         hint = hint.__supertype__
     if get_origin(hint) is Annotated:
         inner, *notes = get_args(hint)
-        return _annotated(inner, notes, where, zone, within)
+        return _annotated(codec_of_hint(inner, where, zone, within), inner, notes, where)
     if hint is datetime:
         return DatetimeCodec(zone)
     if isinstance(hint, type) and hint in _SCALARS:
@@ -129,26 +129,39 @@ def codec_of_hint(hint: Any, where: str, zone: tzinfo, within: tuple[type, ...] 
     )
 
 
-def _annotated(
-    inner: Any, notes: list[Any], where: str, zone: tzinfo, within: tuple[type, ...]
-) -> Codec:
-    """What stands beside a Decimal says its digits; what is there for others is not looked at."""
-    if inner is Decimal:
-        for note in notes:
-            if isinstance(note, DecimalType):
-                return DecimalCodec(note.precision, note.scale)
-            if isinstance(note, tuple):
-                return DecimalCodec(*_digits(note, where))
-    return codec_of_hint(inner, where, zone, within)
+def _annotated(found: Codec, inner: Any, notes: list[Any], where: str) -> Codec:
+    """What stands beside a Decimal says its digits; other notes are for others."""
+    plain = found
+    while isinstance(plain, OptionalCodec):
+        plain = plain.inner
+    for note in notes:
+        if isinstance(plain, DecimalCodec) and isinstance(note, DecimalType | tuple):
+            made = DecimalCodec(*_digits(note, where))
+            return made if plain is found else OptionalCodec(made)
+        if _says_digits(note):
+            raise DefinitionError(
+                f"{where} is {_text(inner)}, with the digits of a Decimal, {note!r}: write "
+                "Annotated[Decimal, (precision, scale)] where the Decimal is, or leave them out."
+            )
+    return found
 
 
-def _digits(note: tuple[Any, ...], where: str) -> tuple[int, int]:
-    if [type(n) for n in note] != [int, int] or not 0 <= note[1] <= note[0] <= _MOST_DIGITS:
+def _digits(note: DecimalType | tuple[Any, ...], where: str) -> tuple[int, int]:
+    given = (note.precision, note.scale) if isinstance(note, DecimalType) else note
+    if not _are_digits(given):
         raise DefinitionError(
-            f"{where} is a Decimal of the digits {note!r}: write Annotated[Decimal, (precision, "
+            f"{where} is a Decimal of the digits {given!r}: write Annotated[Decimal, (precision, "
             f"scale)], with 0 <= scale <= precision <= {_MOST_DIGITS}."
         )
-    return note[0], note[1]
+    return given[0], given[1]
+
+
+def _says_digits(note: Any) -> bool:
+    return isinstance(note, DecimalType) or (isinstance(note, tuple) and _are_digits(note))
+
+
+def _are_digits(given: tuple[Any, ...]) -> bool:
+    return [type(n) for n in given] == [int, int] and 0 <= given[1] <= given[0] <= _MOST_DIGITS
 
 
 def _codec_of_values(values: Any, hint: Any, where: str) -> Codec:
