@@ -19,7 +19,7 @@ from bucketstate import stateful
 from bucketstate.errors import SessionError
 from bucketstate.stateful.codec.containers import OptionalCodec
 from bucketstate.stateful.errors import DefinitionError
-from bucketstate.stateful.ready.recipe import Recipe, clock_of
+from bucketstate.stateful.ready.recipe import Recipe, clock_of, event_time_of
 from bucketstate.stateful.run.chunks import ROWS_PER_BATCH, arrow_schema, chunk_size
 from bucketstate.stateful.run.frames import EXTENSION
 from bucketstate.stateful.run.keys import KeyCodec
@@ -115,6 +115,7 @@ def compare(
     zone_name = str(spark.conf.get(_ZONE))
     zone = zone_of(zone_name, _ZONE)
     timeout = clock_of(fn, timeout)
+    event_time = event_time_of(fn, event_time)
     harness = Harness(
         fn,
         by=by,
