@@ -122,6 +122,23 @@ def test_a_key_that_is_a_time(tmp_path: Path) -> None:
         assert harness.restarted().state(AT) == Seen(5)
 
 
+def test_a_reading_of_a_clock_needs_the_schema_outside_utc(tmp_path: Path) -> None:
+    noon = datetime(2024, 3, 1, 12)
+    written(tmp_path, {micros(noon.replace(tzinfo=UTC)): document(4)}, LongType(), clock=False)
+
+    def made(schema: str | None, key: datetime, zone: str = "Asia/Kolkata") -> Harness:
+        return Harness.from_checkpoint(
+            tmp_path, never, by="user", keys=[key], state=Seen, schema=schema, time_zone=zone
+        )
+
+    with pytest.raises(DefinitionError, match="may be a timestamp in Asia/Kolkata, or a reading"):
+        made(None, noon)
+    assert made("user timestamp_ntz", noon).state(noon) == Seen(4)
+    assert made("user timestamp", noon).states() == {}
+    for key, zone in ((AT, "Asia/Kolkata"), (noon, "UTC"), (noon, "Europe/London")):
+        assert list(made(None, key, zone).states().values()) == [Seen(4)]
+
+
 def parts(key: Any, rows: list[dict], state: State[Parts]) -> Told:  # type: ignore[type-arg]
     held = state.value
     held.total += len(rows)

@@ -270,7 +270,8 @@ class Harness(Generic[S]):
                 the checkpoint's.
             filesystem: as for `Checkpoint`.
             query: other arguments, which are as for `Harness`. Where a key has timers, `schema` is
-                needed for batches without rows before the first one with rows.
+                needed for batches without rows before the first one with rows; and for a naive
+                datetime among the keys, where the time zone is not UTC.
 
         Raises:
             DefinitionError: an argument is at odds with the checkpoint, or as for `Harness`.

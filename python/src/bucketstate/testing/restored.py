@@ -193,9 +193,20 @@ def values_of(given: Any, names: Sequence[str]) -> Cells:
 
 
 def travelling(value: Any, zone: tzinfo) -> Any:
-    """A value of a key as it travels, where nothing but the value says what it is."""
+    """A value of a key as it travels, where nothing but the value says what it is.
+
+    Raises DefinitionError for a datetime without a time zone, unless it is one in UTC as well.
+    """
     if isinstance(value, datetime):
-        return micros(DatetimeCodec(zone).check(value))
+        instant = DatetimeCodec(zone).check(value)
+        if value.tzinfo is None and instant.replace(tzinfo=None) != value:
+            # Both kinds of columns are stored as the same type.
+            raise DefinitionError(
+                f"keys has {value!r}, which without the rows' types may be a timestamp in "
+                f"{zone}, or a reading of a timestamp_ntz: give schema=, or of a timestamp the "
+                "datetime with its time zone."
+            )
+        return micros(instant)
     if isinstance(value, Enum):
         return value.value
     if isinstance(value, UUID):
