@@ -29,6 +29,10 @@ class Level(IntEnum):
     LOW = 1
 
 
+class Mark(bytes, Enum):
+    A = b"a"
+
+
 class Pair(NamedTuple):
     a: int
     b: str
@@ -84,6 +88,7 @@ class Held:
     maybe: dict[str, int] | None = None
     n: int = 0
     text: str = ""
+    raw: bytes = b""
     word: Literal["red"] = "red"
     digit: Literal[1, None] = None
 
@@ -101,6 +106,9 @@ OTHERS: list[tuple[str, Any, str]] = [
     ("base", {"x": 1}, "an instance of Base"),
     ("n", Level.LOW, "an int of 64 bits"),
     ("text", Colour.RED, "a str"),
+    ("raw", bytearray(b"a"), "bytes"),
+    ("raw", memoryview(b"a"), "bytes"),
+    ("raw", Mark.A, "bytes"),
     ("word", Colour.RED, "one of 'red'"),
     ("digit", Level.LOW, "one of 1 or None"),
 ]
@@ -141,6 +149,7 @@ def test_what_would_come_back_as_another_type_is_refused_in_the_first_call(
         (Base, Wider),
         (int, lambda: Level.LOW),
         (str, lambda: Colour.RED),
+        (bytes, lambda: bytearray(b"a")),
         (Literal["red"], lambda: Colour.RED),
     ],
 )
@@ -232,6 +241,7 @@ VALUES: dict[str, st.SearchStrategy[Any]] = {
     "maybe": st.none() | st.dictionaries(st.text("ab", max_size=2), st.integers(0, 9), max_size=2),
     "n": st.integers(0, 9),
     "text": st.text("ab", max_size=2),
+    "raw": st.binary(max_size=2),
 }
 ALIKE: list[Callable[[Any], Any]] = [
     lambda v: v,
@@ -241,6 +251,7 @@ ALIKE: list[Callable[[Any], Any]] = [
     lambda v: Pair(*v) if isinstance(v, tuple) and len(v) == 2 else v,
     lambda v: Wider(v.x, 1) if isinstance(v, Base) else v,
     lambda v: Level.LOW if isinstance(v, int) else v,
+    lambda v: bytearray(v) if isinstance(v, bytes) else v,
 ]
 
 

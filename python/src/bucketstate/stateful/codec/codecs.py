@@ -270,6 +270,8 @@ class BytesCodec(Codec):
         raise self.mismatch(value)
 
     def dump(self, value: Any) -> str:
+        if isinstance(value, bytearray | memoryview | Enum):
+            raise self.altered(value)
         return base64.b64encode(self.check(value)).decode("ascii")
 
     def load(self, stored: Any) -> bytes:
