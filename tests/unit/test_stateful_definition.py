@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 from pyspark import cloudpickle
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor
-from pyspark.sql.types import LongType, StringType, StructType
+from pyspark.sql.types import DecimalType, LongType, StringType, StructType
 
 from bucketstate import stateful
 from bucketstate.stateful import DefinitionError, ListState, MapState, State
@@ -150,6 +150,9 @@ class TwoCases:
         ("`a b` long", "'a b' cannot be one. Rename it."),
         (StructType(), "State has no columns"),
         ("v interval year to month", "cannot be read"),
+        ("price decimal(50,2)", "State.price is decimal(50,2), which Spark has not: give decimal("),
+        ("shares array<decimal(3,5)>", "State.shares[] is decimal(3,5)"),
+        (StructType().add("n", DecimalType(39, 0)), "State.n is decimal(39,0)"),
         (int, "or a pydantic model, a DDL text or a StructType"),
     ],
 )

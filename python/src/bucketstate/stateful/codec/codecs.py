@@ -35,6 +35,8 @@ LONG = 64
 """The bits of Spark's largest whole numbers."""
 LEAST, MOST = -(1 << 63), (1 << 63) - 1
 """The bounds of whole numbers of 64 bits."""
+MOST_DIGITS = 38
+"""The digits that Spark's decimals have at most."""
 EXACT = 1 << 53
 """Whole numbers up to here are exact as floats; one that has become this float may be another."""
 _SINGLE = struct.Struct("<f")

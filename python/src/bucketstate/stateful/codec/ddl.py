@@ -34,6 +34,7 @@ from pyspark.sql.types import (
 )
 
 from bucketstate.stateful.codec.codecs import (
+    MOST_DIGITS,
     BoolCodec,
     BytesCodec,
     Codec,
@@ -116,6 +117,11 @@ def codec_of_type(spark: DataType, where: str, zone: tzinfo) -> Codec:
         case DoubleType():
             return FloatCodec()
         case DecimalType():
+            if not spark.scale <= spark.precision <= MOST_DIGITS:
+                raise DefinitionError(
+                    f"{where} is {spark.simpleString()}, which Spark has not: give "
+                    f"decimal(precision, scale) with scale <= precision <= {MOST_DIGITS}."
+                )
             return DecimalCodec(spark.precision, spark.scale)
         case StringType():
             return StrCodec(spark)

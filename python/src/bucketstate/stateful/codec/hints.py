@@ -28,6 +28,7 @@ from pyspark.sql.types import DecimalType
 from bucketstate.stateful.codec.choices import EnumCodec, LiteralCodec, UuidCodec
 from bucketstate.stateful.codec.classes import Fields, decorator_of, fields_of, hints_of, is_record
 from bucketstate.stateful.codec.codecs import (
+    MOST_DIGITS,
     BoolCodec,
     BytesCodec,
     Codec,
@@ -67,7 +68,6 @@ SUPPORTED = (
     "classes with fields of these (dataclasses, NamedTuples, attrs, pydantic), and X | Y of such "
     "classes"
 )
-_MOST_DIGITS = 38
 _BARE: dict[Any, str] = {
     list: "list[int]",
     tuple: "tuple[int, ...]",
@@ -151,7 +151,7 @@ def _digits(note: DecimalType | tuple[Any, ...], where: str) -> tuple[int, int]:
     if not _are_digits(given):
         raise DefinitionError(
             f"{where} is a Decimal of the digits {given!r}: write Annotated[Decimal, (precision, "
-            f"scale)], with 0 <= scale <= precision <= {_MOST_DIGITS}."
+            f"scale)], with 0 <= scale <= precision <= {MOST_DIGITS}."
         )
     return given[0], given[1]
 
@@ -161,7 +161,7 @@ def _says_digits(note: Any) -> bool:
 
 
 def _are_digits(given: tuple[Any, ...]) -> bool:
-    return [type(n) for n in given] == [int, int] and 0 <= given[1] <= given[0] <= _MOST_DIGITS
+    return [type(n) for n in given] == [int, int] and 0 <= given[1] <= given[0] <= MOST_DIGITS
 
 
 def _codec_of_values(values: Any, hint: Any, where: str) -> Codec:
