@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import logging
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping
@@ -25,7 +24,7 @@ from bucketstate.stateful.run.frames import EXTENSION
 from bucketstate.stateful.run.keys import KeyCodec
 from bucketstate.stateful.run.zones import zone_of
 from bucketstate.testing.batches import Batches
-from bucketstate.testing.differences import DifferenceError, different
+from bucketstate.testing.differences import DifferenceError, different, document_of
 from bucketstate.testing.harness import Harness
 from bucketstate.testing.spark_query import Planned, SparkQuery
 
@@ -272,7 +271,7 @@ def _told(kept: Mapping[Any, Kept]) -> list[dict[str, Any]]:
     return [
         {
             "key": tuple(key),
-            "state": None if found.text is None else json.loads(found.text),
+            "state": None if found.text is None else document_of(found.text),
             "timeout": found.timeout,
             "timers": found.timers,
         }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Mapping
 from typing import Any
@@ -23,6 +24,11 @@ class DifferenceError(StatefulError, AssertionError):
     """
 
 
+_ENTRY = {"key", "value"}
+_OF_PARTS = {"expires"}
+"""What an entry of a map that is a part has besides."""
+
+
 def different(one: list[Any], other: list[Any]) -> tuple[list[Any], list[Any]]:
     """What the first alone has, and the second alone, whatever their order; both empty if alike."""
     first, second = Counter(map(frozen, one)), Counter(map(frozen, other))
@@ -39,10 +45,28 @@ def frozen(value: Any) -> Any:
     if isinstance(value, set | frozenset):
         return frozenset(map(frozen, value))
     if isinstance(value, list | tuple):
-        made = [frozen(v) for v in value]
-        # Entries of a map.
-        entries = bool(value) and all(isinstance(v, Mapping) and "key" in v for v in value)
-        return frozenset(made) if entries else tuple(made)
+        return tuple(map(frozen, value))
     if is_record_instance(value):
         return tuple(map(frozen, values_of(value).values()))
     return "NaN" if value != value else value
+
+
+def document_of(text: str) -> Any:
+    """A stored document, in which maps are dicts, whatever their keys.
+
+    One whose keys are no texts is stored as a list of entries. A list of a class with a `key` and a
+    `value` looks the same: it is taken for a map as well, unless a key is there twice.
+    """
+    return _with_maps(json.loads(text))
+
+
+def _with_maps(stored: Any) -> Any:
+    if isinstance(stored, dict):
+        return {name: _with_maps(value) for name, value in stored.items()}
+    if not isinstance(stored, list):
+        return stored
+    made = [_with_maps(value) for value in stored]
+    if not made or not all(isinstance(v, dict) and v.keys() - _OF_PARTS == _ENTRY for v in made):
+        return made
+    keys = [frozen(entry["key"]) for entry in made]
+    return dict(zip(keys, made, strict=True)) if len(set(keys)) == len(keys) else made
