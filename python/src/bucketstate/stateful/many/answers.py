@@ -10,6 +10,8 @@ from bucketstate.stateful.codec.kept import NO_TIMEOUT, NOTHING_KEPT
 from bucketstate.stateful.many.protocol import PUT, REMOVED, STATE, UNTOUCHED
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from bucketstate.stateful.codec.kept import Kept
     from bucketstate.stateful.many.rows import OutputRows
     from bucketstate.stateful.run.output import Block
@@ -17,7 +19,7 @@ if TYPE_CHECKING:
 _MOST = 10_000
 """Rows of output, or keys, after which an answer goes out."""
 _MOST_TEXT = 1 << 25
-"""Characters of states after which one goes out: the JVM loads an answer as a whole."""
+"""Characters of states and output after which one goes out: the JVM loads an answer as a whole."""
 
 
 class Answers:
@@ -37,11 +39,25 @@ class Answers:
 
     @property
     def full(self) -> bool:
-        return max(self._rows, len(self._actions)) >= _MOST or self._characters >= _MOST_TEXT
+        """Whether the answer is to go out: it is large, or a batch of calls has come behind it."""
+        return (
+            self._followed
+            or max(self._rows, len(self._actions)) >= _MOST
+            or self._characters >= _MOST_TEXT
+        )
+
+    def following(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """The batches of calls: what was collected when one is read goes out before its answers."""
+        for batch in batches:
+            self._followed = bool(self._blocks or self._actions)
+            yield batch
 
     def put_out(self, block: Block) -> None:
         self._blocks.append(block)
         self._rows += len(block)
+        sizes = self._output.sizes
+        if sizes.any:
+            self._characters += sizes.of(block)
 
     def settle(self, before: Kept, kept: Kept, now: int) -> None:
         """What becomes of the next key: `kept` in the place of `before`."""
@@ -93,6 +109,7 @@ class Answers:
         return pa.StructArray.from_arrays(arrays, fields=list(STATE), mask=mask)
 
     def _clear(self) -> None:
+        self._followed = False
         self._rows = 0
         self._blocks: list[Block] = []
         self._actions: list[int] = []

@@ -37,12 +37,13 @@ class OutputRows:
         self._name = name
         self._zone = zone
         self._as_pandas = as_pandas
+        self.sizes = output.sizes
         self._cells = {f.name: Cells(f.codec.spark) for f in self._fields}
 
     def columns(self, blocks: list[Block], kind: pa.StructType) -> pa.StructArray:
         """The rows of all blocks, in their order.
 
-        Raises WrongTypeError, with the column's name, for a value that Arrow cannot hold.
+        Raises WrongTypeError, with the column's name, for values that Arrow cannot hold.
         """
         parts = []
         for shape, alike in groupby(blocks, _shape):
@@ -66,13 +67,21 @@ class OutputRows:
 
     def _array(self, field: Field, values: Any, kind: pa.DataType) -> pa.Array:
         try:
-            return self._cells[field.name].array(values, kind, as_pandas=self._as_pandas)
+            made = self._cells[field.name].array(values, kind, as_pandas=self._as_pandas)
         except (pa.ArrowException, ValueError, TypeError, OverflowError) as e:
             raise WrongTypeError(
                 f"The output of {self._name}: a value of the column {field.name} does not fit into "
                 f"{field.codec.spark.simpleString()}: {e}. Convert it in the function, or change "
                 "the declared output."
             ) from None
+        if isinstance(made, pa.ChunkedArray):
+            # So pyarrow gives what is more than one array has room for.
+            raise WrongTypeError(
+                f"The output of {self._name}: the column {field.name} of rows that come together "
+                "has more than 2 GiB, which Arrow has no room for. Give rows with less in them, or "
+                "frames of fewer rows."
+            )
+        return made
 
     def _series(self, field: Field, series: pd.Series[Any], kind: pa.DataType) -> pa.Array:
         plain = isinstance(series.dtype, np.dtype) and series.dtype.kind in "ifb"

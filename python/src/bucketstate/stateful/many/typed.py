@@ -50,7 +50,7 @@ class ManyKeys:
         spare_modules()
         answers = self._answers()
         steps = self._by_chunks if self._calls.definition.chunked else self._by_blocks
-        for _ in steps(batches, answers):
+        for _ in steps(answers.following(batches), answers):
             if answers.full:
                 yield answers.batch()
         yield answers.batch()
@@ -70,6 +70,7 @@ class ManyKeys:
 
     def _by_blocks(self, batches: Iterator[pa.RecordBatch], answers: Answers) -> Iterator[None]:
         for block in blocks(batches):
+            yield
             rows = self._rows_of(block)
             for n, (cells, slot) in enumerate(zip(block.cells(), self._slots(block), strict=True)):
                 given = None if rows is None else partial(rows, n)
@@ -93,10 +94,10 @@ class ManyKeys:
                 answers.put_out(output)
                 yield
             self._settle(answers, before, slot)
-            yield
             for _ in pieces:
                 # What the function did not look at.
                 pass
+            yield
 
     def _rows_of(self, block: Block) -> Callable[[int], Any] | None:
         if block.timed_out:

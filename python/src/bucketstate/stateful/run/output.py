@@ -6,7 +6,15 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from pyspark.sql.types import TimestampType
+from pyspark.sql.types import (
+    ArrayType,
+    BinaryType,
+    DataType,
+    MapType,
+    StringType,
+    StructType,
+    TimestampType,
+)
 
 from bucketstate.optional import pandas as pd
 from bucketstate.stateful.codec.codecs import surrogate_in
@@ -25,6 +33,10 @@ if TYPE_CHECKING:
     Block = pd.DataFrame | list[tuple[Any, ...]]
 
 _ROWS_PER_BLOCK = 10_000
+_TEXT_PER_BLOCK = 1 << 25
+"""Characters after which a block ends: whoever takes one has it in memory as a whole."""
+_PLAIN = 8
+_PLAIN_TYPES = frozenset((int, float, bool, type(None)))
 
 
 class Output:
@@ -39,6 +51,7 @@ class Output:
         self._name = definition.name
         self._codecs = {} if self.codec is None else {f.name: f.codec for f in self.codec.fields}
         self._instants = {n for n, c in self._codecs.items() if isinstance(c.spark, TimestampType)}
+        self.sizes = Sizes({n: c.spark for n, c in self._codecs.items()})
 
     def blocks(self, key: Any, result: Any) -> Iterator[Block]:
         """What a call returned or yielded, checked, in blocks."""
@@ -53,17 +66,20 @@ class Output:
         if isinstance(result, str | bytes) or not isinstance(result, Iterable):
             raise self._wrong(key, result)
         rows: list[tuple[Any, ...]] = []
+        size = 0
         for item in result:
             if isinstance(item, pd.DataFrame):
                 if rows:
                     yield rows
-                    rows = []
+                    rows, size = [], 0
                 yield from self._checked(key, item)
                 continue
             rows.append(self.row(key, item))
-            if len(rows) == _ROWS_PER_BLOCK:
+            if self.sizes.any:
+                size += self.sizes.of_row(rows[-1])
+            if len(rows) == _ROWS_PER_BLOCK or size >= _TEXT_PER_BLOCK:
                 yield rows
-                rows = []
+                rows, size = [], 0
         if rows:
             yield rows
 
@@ -195,3 +211,58 @@ class Output:
             f"{where}{field} is {e.found_text}, expected {e.expected}. "
             + (e.advice or "Convert it in the function, or change the declared output.")
         )
+
+
+class Sizes:
+    """Adds up the cells of output that may be long: text, bytes and what is nested.
+
+    Picklable, without side effects.
+
+    Args:
+        kinds: of the columns, by name.
+    """
+
+    def __init__(self, kinds: Mapping[str, DataType]) -> None:
+        texts, nested = StringType | BinaryType, ArrayType | MapType | StructType
+        self._names = {n for n, kind in kinds.items() if isinstance(kind, texts | nested)}
+        places = list(enumerate(kinds.values()))
+        self._texts = [n for n, kind in places if isinstance(kind, texts)]
+        self._nested = [n for n, kind in places if isinstance(kind, nested)]
+        self.any = bool(self._names)
+        """Whether there are such columns: rows of numbers alone need no look."""
+
+    def of(self, block: Block) -> int:
+        """About how many bytes such cells have in a block."""
+        if isinstance(block, list):
+            return sum(map(self.of_row, block))
+        # Not column by column, since each would stay cached in the frame.
+        cells = block.to_numpy(dtype=object)
+        places = [n for n, name in enumerate(block.columns) if name in self._names]
+        return sum(_size(value) for n in places for value in cells[:, n])
+
+    def of_row(self, row: tuple[Any, ...]) -> int:
+        """As `of`, for one row."""
+        size = 0
+        for n in self._texts:
+            text = row[n]
+            if text is not None:
+                size += len(text)
+        for n in self._nested:
+            size += _size(row[n])
+        return size
+
+
+def _size(value: Any) -> int:
+    """About how many bytes a cell has, as a codec's `check` gives it or as a frame holds it."""
+    if isinstance(value, str | bytes | bytearray | memoryview):
+        return len(value)
+    if isinstance(value, list | tuple | set | frozenset):
+        size = _PLAIN * len(value)
+        if _PLAIN_TYPES.issuperset(map(type, value)):
+            return size
+        return size + sum(_size(v) for v in value if type(v) not in _PLAIN_TYPES)
+    if isinstance(value, Mapping):
+        return _size(list(value)) + _size(list(value.values()))
+    if isinstance(value, np.ndarray):
+        return _size(value.tolist()) if value.dtype == object else value.nbytes
+    return _PLAIN
