@@ -347,6 +347,7 @@ def test_where_rows_would_be_put_out_twice_spark_s_own_way_is_refused(
             alone,
             lambda r: applied(r, listed),
             lambda r: applied(r, by=F.col("value").cast("double").alias("of")),
+            lambda _: applied(spark.read.schema(SCHEMA).parquet(str(tmp_path))),
         ):
             if MINOR != "4.2":
                 own_way(rows)

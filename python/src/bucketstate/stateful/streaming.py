@@ -170,6 +170,8 @@ def apply(
     sure = (
         many_variables is not None
         and initial is None
+        # Over static data Spark runs its own operator.
+        and df.isStreaming
         and variables.takes_keys(key_field(wire.schema, n).dataType for n in names)
         and operators.has_many_variables(setting, version)
     )
