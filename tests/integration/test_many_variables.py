@@ -26,6 +26,8 @@ from tests.integration.streams import (
     write_batches,
 )
 from tests.integration.test_many_keys import (
+    PACKAGE,
+    PROVIDER,
     Seen,
     Sum,
     by_chunk,
@@ -354,3 +356,21 @@ def test_where_rows_would_be_put_out_twice_spark_s_own_way_is_refused(
                 continue
             with pytest.raises(SessionError, match=r"is 5, .* Spark 4\.2.* puts out rows twice"):
                 own_way(rows)
+
+
+def test_so_it_is_where_the_checkpoint_names_another_provider(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    """Spark goes on with the one that a query began with, whatever the session says."""
+    with set_to(spark, {PROVIDER: f"{PACKAGE}.RocksDBStateStoreProvider"}):
+        ran(spark, tmp_path, BATCHES[:1], applied)
+    if MINOR == "4.2":
+        with set_to(spark, {"execution.arrow.maxRecordsPerOutputBatch": "5"}):
+            told = r"maxRecordsPerOutputBatch is 5, and with it transformWithState of Spark 4\.2"
+            with pytest.raises(StreamingQueryException, match=told):
+                ran(spark, tmp_path, BATCHES[1:2], applied)
+    streamed = ran(spark, tmp_path, BATCHES[2:3], applied)
+    assert set(keys_of(streamed)) == {None}
+    assert len(streamed.rows()) == sum(
+        len({e["key"] for e in batch}) for batch in BATCHES[2 - (MINOR == "4.2") : 3]
+    )

@@ -10,7 +10,7 @@ import org.apache.spark.sql.execution.{ColumnarRule, SparkPlan}
 /**
  * Puts [[ManyKeysExec]] in the place of Spark's operator where the function is one for many keys, whatever the
  * session's provider is. In any doubt the plan stays as it is: such a function runs on Spark's operator, too, with the
- * same answers.
+ * same answers; where it would not, the plan is refused: see [[OutputSlices]].
  *
  * A columnar rule, because these see a plan last: Spark's operator has been given its id, its watermarks, its schema and
  * its metadata by then. Thread-safe.
@@ -21,12 +21,16 @@ private[bucketstate] final class ManyKeysRule extends ColumnarRule with Logging 
     override val ruleName: String = classOf[ManyKeysRule].getName
 
     override def apply(plan: SparkPlan): SparkPlan =
-      try
-        plan.transformUp {
+      try {
+        val replaced = plan.transformUp {
           case found: FlatMapGroupsInPandasWithStateExec if ManyKeysRule.isFor(found) =>
             ManyKeysExec.of(found)
         }
-      catch {
+        OutputSlices.refusal(conf, "applyInPandasWithState").foreach { refusal =>
+          if (replaced.exists(ManyKeysRule.isLeft)) throw refusal
+        }
+        replaced
+      } catch {
         case failure: LinkageError =>
           logWarning(
             s"Functions for many keys run one key at a time: this jar does not fit Spark ${org.apache.spark.SPARK_VERSION}",
@@ -49,6 +53,13 @@ private[many] object ManyKeysRule {
   def isFor(found: FlatMapGroupsInPandasWithStateExec): Boolean =
     found.getClass == classOf[FlatMapGroupsInPandasWithStateExec] && found.stateInfo.isDefined &&
       found.stateFormatVersion == StateFormat && isMarked(found) && !SparkInternals.hasTwoThreads
+
+  /** Whether it is Spark's own operator, with a function for many keys. */
+  def isLeft(node: SparkPlan): Boolean = node match {
+    case _: ManyKeysExec                           => false
+    case found: FlatMapGroupsInPandasWithStateExec => isMarked(found)
+    case _                                         => false
+  }
 
   private def isMarked(found: FlatMapGroupsInPandasWithStateExec): Boolean =
     found.functionExpr match {

@@ -7,7 +7,6 @@ import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.encoders.ExpressionEncoder
 import org.apache.spark.sql.catalyst.expressions.{Attribute, UnsafeProjection}
 import org.apache.spark.sql.catalyst.types.DataTypeUtils
-import org.apache.spark.sql.execution.GroupedIterator
 import org.apache.spark.sql.execution.python.streaming.TransformWithStateInPySparkExec
 import org.apache.spark.sql.execution.python.{ManyKeysRunner, ManyKeysVariables}
 import org.apache.spark.sql.execution.streaming.operators.stateful.transformwithstate.statefulprocessor.{
@@ -20,6 +19,8 @@ import org.apache.spark.sql.execution.streaming.operators.stateful.{
   StatefulOperatorCustomSumMetric
 }
 import org.apache.spark.sql.execution.streaming.state.StateStore
+import org.apache.spark.sql.execution.{GroupedIterator, SparkPlan}
+import org.apache.spark.sql.internal.SQLConf
 import org.apache.spark.sql.streaming.TimeMode
 import org.apache.spark.sql.types.{StructField, StructType}
 
@@ -149,4 +150,25 @@ private[bucketstate] trait ManyKeysTransform extends TransformWithStateInPySpark
         applyRemovingRowsOlderThanWatermark(rows, late)
       case _ => rows
     }
+}
+
+private[bucketstate] object ManyKeysTransform {
+
+  /**
+   * Throws `InvalidException` where a function for many keys runs one key at a time on Spark's own way, and that would put
+   * out other rows than the function does: see [[OutputSlices]]. The Python package refuses what it can tell before a query
+   * starts, which the provider of its checkpoint is not part of.
+   *
+   * @param plan with this project's operators in their places
+   */
+  def requireOwnRows(plan: SparkPlan, conf: SQLConf): Unit =
+    OutputSlices.refusal(conf, "transformWithState").foreach { refusal =>
+      if (plan.exists(runsAlone)) throw refusal
+    }
+
+  private def runsAlone(node: SparkPlan): Boolean = node match {
+    case ours: ManyKeysTransform if ours.many.isDefined => false
+    case found: TransformWithStateInPySparkExec         => ManyVariables.isMarked(found)
+    case _                                              => false
+  }
 }

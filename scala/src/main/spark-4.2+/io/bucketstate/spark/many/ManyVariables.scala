@@ -43,6 +43,13 @@ private[many] object ManyVariables {
       case _ => None
     }
 
+  /** Whether the function is one for many keys, also where the operator cannot run it so. */
+  def isMarked(operator: TransformWithStateInPySparkExec): Boolean = operator.functionExpr match {
+    case function: PythonUDF =>
+      ManyKeysVariables.commandOf(function).flatMap(partsIn).isDefined
+    case _ => false
+  }
+
   /** Whether a key is the same one to Python; a NaN is not, and readings of a clock may be another time. */
   private def isExact(key: Attribute): Boolean = key.dataType match {
     case text: StringType => text == StringType

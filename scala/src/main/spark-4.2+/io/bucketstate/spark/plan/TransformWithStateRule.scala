@@ -7,12 +7,15 @@ import org.apache.spark.sql.execution.streaming.operators.stateful.transformwith
 import org.apache.spark.sql.execution.{ColumnarRule, SparkPlan}
 import org.apache.spark.sql.internal.SQLConf
 
+import io.bucketstate.spark.many.ManyKeysTransform
+
 /**
  * Puts this project's operators in the place of Spark's in streaming plans, where the session's provider is
  * this project's.
  *
  * A columnar rule, because these see a plan last: behind what Spark does to its own operators with each
- * batch. Thread-safe.
+ * batch. Where Spark's own operator stays, and would put out other rows than a function of the Python package does, the
+ * plan is refused. Thread-safe.
  *
  * @param provider class name of the provider, as in the setting
  */
@@ -22,8 +25,12 @@ private[bucketstate] final class TransformWithStateRule(session: SparkSession, p
   override val postColumnarTransitions: Rule[SparkPlan] = new Rule[SparkPlan] {
     override val ruleName: String = classOf[TransformWithStateRule].getName
 
-    override def apply(plan: SparkPlan): SparkPlan =
-      if (conf.getConf(SQLConf.STATE_STORE_PROVIDER_CLASS) == provider) replacedIn(plan) else plan
+    override def apply(plan: SparkPlan): SparkPlan = {
+      val ours = conf.getConf(SQLConf.STATE_STORE_PROVIDER_CLASS) == provider
+      val made = if (ours) replacedIn(plan) else plan
+      ManyKeysTransform.requireOwnRows(made, conf)
+      made
+    }
   }
 
   private def replacedIn(plan: SparkPlan): SparkPlan = {

@@ -10,6 +10,8 @@ import org.apache.spark.sql.execution.streaming.operators.stateful.StatefulOpera
 import org.apache.spark.sql.streaming.{GroupStateTimeout, OutputMode}
 import org.apache.spark.sql.types.{LongType, StringType, StructType}
 
+import io.bucketstate.error.InvalidException
+import io.bucketstate.spark.BuiltFor
 import io.bucketstate.testkit.{Queries, TidySuite}
 
 /** Where the operator for many keys takes the place of Spark's. */
@@ -19,7 +21,7 @@ class ManyKeysRuleSuite extends TidySuite with Queries {
     .map(name => s"org.apache.spark.sql.execution.streaming.state.$name")
 
   /** Spark's operator of `applyInPandasWithState`, of a function with this name. */
-  private def sparks(spark: SparkSession, name: String): SparkPlan = {
+  private def sparks(spark: SparkSession, name: String, format: Int = 2): SparkPlan = {
     val rows = spark.range(1).queryExecution.executedPlan
     new FlatMapGroupsInPandasWithStateExec(
       new PythonUDF(name, null, new StructType().add("n", LongType), rows.output, 0, true),
@@ -27,7 +29,7 @@ class ManyKeysRuleSuite extends TidySuite with Queries {
       rows.output,
       new StructType().add("state", StringType),
       Some(StatefulOperatorStateInfo("checkpoint", UUID.randomUUID(), 0, 0, 2)),
-      2,
+      format,
       OutputMode.Update(),
       GroupStateTimeout.NoTimeout(),
       None,
@@ -58,6 +60,28 @@ class ManyKeysRuleSuite extends TidySuite with Queries {
     Sparks.foreach { provider =>
       assert(!isReplaced(Provider -> provider, setting -> "true")(s"${Protocol.Marker}f"))
       assert(isReplaced(Provider -> provider, setting -> "false")(s"${Protocol.Marker}f"))
+    }
+  }
+
+  test("a function for many keys is refused where Spark's operator would put its rows out twice") {
+    val rule = new ManyKeysRule().postColumnarTransitions
+    def left(format: Int, name: String)(spark: SparkSession): Boolean =
+      !rule(sparks(spark, name, format)).isInstanceOf[ManyKeysExec]
+    val older = left(1, s"${Protocol.Marker}f") _
+    withSession()((spark, _) => assert(older(spark)))
+    Seq("maxRecordsPerOutputBatch" -> "5", "maxBytesPerOutputBatch" -> "1m").foreach {
+      case (name, most) =>
+        val key = s"spark.sql.execution.arrow.$name"
+        withSession(key -> most) { (spark, _) =>
+          assert(!left(2, s"${Protocol.Marker}f")(spark))
+          assert(left(1, "f")(spark))
+          if (BuiltFor.Minor == "4.3") assert(older(spark))
+          else {
+            val message = intercept[InvalidException](older(spark)).getMessage
+            assert(message.contains(s"$key is $most, and with it applyInPandasWithState"))
+          }
+        }
+        withSession(key -> "-1")((spark, _) => assert(older(spark)))
     }
   }
 }
