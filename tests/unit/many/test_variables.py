@@ -18,6 +18,7 @@ from bucketstate.stateful import ListState, State, Timer, ValueState
 from bucketstate.stateful.codec.ddl import parse_ddl
 from bucketstate.stateful.many.protocol import PUT, REMOVED, UNTOUCHED, call_type
 from bucketstate.stateful.many.variables import ManyVariables, of_command, takes, takes_keys
+from bucketstate.stateful.run import operators
 from bucketstate.stateful.run.calls import Calls
 from bucketstate.stateful.run.keys import KeyCodec
 from bucketstate.stateful.run.processor import Processor
@@ -132,6 +133,16 @@ def test_the_operator_takes_the_same_keys() -> None:
     atomic += ["ShortType", "IntegerType", "LongType", "DayTimeIntervalType", "NullType"]
     taken = {name for name in atomic if takes_keys([getattr(types, name)()])}
     assert taken == {"StringType", *exact.split(" | ")}
+
+
+def test_the_plan_refuses_what_apply_refuses() -> None:
+    """What slices output, and what Spark does then, is said in both languages alike."""
+    folder = DOCS.parent / "scala/src/main/spark-4.2-/io/bucketstate/spark/many"
+    text = (folder / "OutputSlices.scala").read_text(encoding="utf-8")
+    assert dict(re.findall(r'"(spark\.[^"]+)" -> "([^"]+)"', text)) == operators._SLICED
+    (pattern,) = re.findall(r'MoreThanNone = """(.+)""".r', text)
+    # There a pattern is of the whole text.
+    assert pattern == operators._MORE_THAN_NONE.pattern + ".*"
 
 
 def test_what_a_call_writes_goes_back() -> None:
