@@ -404,7 +404,7 @@ private[move] final class Planner(
       isOwn(provider) && source.operators.exists(op => PlaceRules.TransformWithState(op.name))
     Seq(
       Some(Provider.Setting -> provider.className),
-      Option.when(hasIds)(SourceQuery.FormatSetting -> "2"),
+      Option.when(hasIds)(FileStores.FormatSetting -> "2"),
       // Spark leaves keys where the operator before has put them only if that has as many partitions.
       Option.when(!source.isStrict)(OffsetEntry.Partitions -> partitions.toString),
       Option.when(transforms)("spark.sql.extensions" -> "io.bucketstate.BucketstateExtensions")
@@ -462,7 +462,7 @@ private[move] final class Planner(
   private def targetConf: StateStoreConf = {
     val all = source.settings.clone()
     all.setConfString(Provider.Setting, provider.className)
-    all.setConfString(SourceQuery.FormatSetting, if (hasIds) "2" else "1")
+    all.setConfString(FileStores.FormatSetting, if (hasIds) "2" else "1")
     all.setConfString("spark.sql.streaming.stateStore.coordinatorReportSnapshotUploadLag", "false")
     // A snapshot, which is what one version is.
     all.setConfString(SourceQuery.ChangelogSetting, "false")

@@ -12,7 +12,9 @@ object FileStores {
 
   private[this] val log = LoggerFactory.getLogger(getClass)
   private[this] val reported = ConcurrentHashMap.newKeySet[(String, Boolean)]()
-  private final val FormatSetting = "spark.sql.streaming.stateStore.checkpointFormatVersion"
+
+  /** Spark's setting of the checkpoint's format, by which each attempt at a version has a name of its own, or not. */
+  val FormatSetting: String = "spark.sql.streaming.stateStore.checkpointFormatVersion"
 
   /**
    * @param objectStores schemes of stores where a file appears whole when it is closed. It is used as one

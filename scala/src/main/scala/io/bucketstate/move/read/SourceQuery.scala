@@ -14,7 +14,7 @@ import org.apache.spark.sql.execution.streaming.state.{
 }
 import org.apache.spark.sql.internal.SQLConf
 
-import io.bucketstate.checkpoint.io.StorageErrors
+import io.bucketstate.checkpoint.io.{FileStores, StorageErrors}
 import io.bucketstate.error.InvalidException
 import io.bucketstate.move.log.{
   Abandoned,
@@ -75,7 +75,7 @@ private[bucketstate] final class SourceQuery(
     val all = SparkSessions.settings(session)
     SparkSessions.setRecorded(offset.settings, all)
     all.setConfString(Provider.Setting, provider.className)
-    all.setConfString(SourceQuery.FormatSetting, if (commit.ids.isDefined) "2" else "1")
+    all.setConfString(FileStores.FormatSetting, if (commit.ids.isDefined) "2" else "1")
     all
   }
 
@@ -214,7 +214,6 @@ private[bucketstate] final class SourceQuery(
 }
 
 private[bucketstate] object SourceQuery {
-  val FormatSetting = "spark.sql.streaming.stateStore.checkpointFormatVersion"
 
   /** Whether Spark's RocksDB provider writes changelogs. */
   val ChangelogSetting = "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled"
