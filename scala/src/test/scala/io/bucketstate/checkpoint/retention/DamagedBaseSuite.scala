@@ -112,23 +112,25 @@ class DamagedBaseSuite extends TidySuite {
     }
   }
 
-  test("a version that is held keeps what leads to it beside a manifest with a damaged changelog") {
+  /** Versions 1 to 4, of which 1, 2 and 4 have manifests, and a changelog of which nothing is left. */
+  private def withEmptied(changelog: String)(body: (SnapshotRoom, MemoryFileStore) => Unit): Unit =
     withRoom { (room, store) =>
       val _ = twoManifests(room)
       room.commit("d" -> Some("3"), "a" -> None)
       wholeFourth(room)
-      store.put("2.changelog", Array.emptyByteArray)
+      store.put(changelog, Array.emptyByteArray)
+      body(room, store)
+    }
+
+  test("a version that is held keeps what leads to it beside a manifest with a damaged changelog") {
+    withEmptied("2.changelog") { (room, store) =>
       // The manifest of version 1 goes by the same changelog: so the version has no base, and all stays that leads to it.
       requireHeld(room, store, new ManifestTrust, gone = Set("4.changelog"))
     }
   }
 
   test("a version that is held keeps what leads to it where the changelog behind it is damaged") {
-    withRoom { (room, store) =>
-      val _ = twoManifests(room)
-      room.commit("d" -> Some("3"), "a" -> None)
-      wholeFourth(room)
-      store.put("3.changelog", Array.emptyByteArray)
+    withEmptied("3.changelog") { (room, store) =>
       val gone = Set("1.changelog", "3.changelog", "4.changelog")
       requireHeld(room, store, new ManifestTrust, version = 2, gone)
     }
