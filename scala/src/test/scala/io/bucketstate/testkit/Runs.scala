@@ -26,11 +26,18 @@ object Runs {
   /** What each key was set to; `None` for a removal. */
   type Content = TreeMap[Place, Option[Seq[Byte]]]
 
-  private val order: Ordering[Place] =
-    Ordering.by[Place, (Int, Int)](p => (p._1, p._2)).orElse { (a, b) =>
-      val differ = a._3.zip(b._3).find { case (x, y) => x != y }
-      differ.fold(Integer.compare(a._3.size, b._3.size)) { case (x, y) => Integer.compare(x, y) }
-    }
+  // A model is compared as often as what it is held against: no collection is made for it.
+  private val order: Ordering[Place] = (a, b) =>
+    if (a._1 != b._1) Integer.compare(a._1, b._1)
+    else if (a._2 != b._2) Integer.compare(a._2, b._2)
+    else compare(a._3, b._3)
+
+  private def compare(a: Seq[Int], b: Seq[Int]): Int = {
+    val both = math.min(a.size, b.size)
+    var i = 0
+    while (i < both && a(i) == b(i)) i += 1
+    if (i < both) Integer.compare(a(i), b(i)) else Integer.compare(a.size, b.size)
+  }
 
   val nothing: Content = TreeMap.empty(order)
 
