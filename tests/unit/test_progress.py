@@ -160,7 +160,7 @@ def test_saved_while_a_query_runs(tmp_path: Path, limit: int | None) -> None:
 
     def run() -> None:
         batch = 0
-        while not done.wait(0.0001):
+        while not done.wait(0.001):
             recorder.add(progress(batch % 60) | {"batchId": batch})
             batch += 1
 
