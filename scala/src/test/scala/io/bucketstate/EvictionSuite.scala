@@ -6,12 +6,17 @@ import scala.jdk.CollectionConverters._
 import scala.util.Try
 
 import org.apache.spark.sql.execution.streaming.state._
+import org.scalatest.concurrent.Eventually
+import org.scalatest.time.{Milliseconds, Seconds, Span}
 
 import io.bucketstate.testkit.ProviderHarness._
 import io.bucketstate.testkit.{Damage, FaultyFileManager, ProviderHarness, ShortMemory, TidySuite}
 
 /** State that has left memory, through the provider: what it costs, and what must not be deleted under it. */
-class EvictionSuite extends TidySuite {
+class EvictionSuite extends TidySuite with Eventually {
+  implicit override val patienceConfig: PatienceConfig =
+    PatienceConfig(Span(30, Seconds), Span(100, Milliseconds))
+
   private type Model = Map[(Long, String), (Long, String)]
 
   private val settings = Seq(
@@ -205,11 +210,12 @@ class EvictionSuite extends TidySuite {
           store.commit()
         }
       }
-      val (toldNow, heldNow) = (memoryOf(provider, 15), heldHeap() - before)
-      assert(
-        toldNow < told / 10 && heldNow < held / 5,
-        s"$toldNow bytes are told, $heldNow are held"
-      )
+      assert(memoryOf(provider, 15) < told / 10)
+      // Whoever works in the background may still hold some of it, for a moment.
+      eventually {
+        val heldNow = heldHeap() - before
+        assert(heldNow < held / 5, s"$heldNow bytes are held, of $held")
+      }
       provider.close()
     }
   }
