@@ -19,7 +19,7 @@ import io.bucketstate.record.{
   TimeBuckets
 }
 import io.bucketstate.table.cold.BucketLoader
-import io.bucketstate.testkit.{Changes, TidySuite}
+import io.bucketstate.testkit.{Changes, Hanging, TidySuite}
 
 /** A table whose buckets come from a loader, and what it asks of its host meanwhile. */
 class LoadingSuite extends TidySuite {
@@ -228,5 +228,41 @@ class LoadingSuite extends TidySuite {
     scan.close()
     assert(!scan.hasNext)
     assert(table.isSound && table.families.head.records(7).size == keys.size)
+  }
+  for (
+    (name, work) <- Seq[(String, FamilyState => Any)](
+      "loads it" -> (_.load(bucketOf(keys.head))),
+      "looks for a key of it" -> (family => assert(family.contains(buffer(keys.head), 7)))
+    )
+  ) test(s"whoever $name while another thread loads a bucket ends when it is interrupted") {
+    val hanging = new Hanging
+    val table = tableOf(
+      new Loader {
+        override def changes(family: Int, bucket: Int, sink: RecordSink): Unit = {
+          hanging()
+          super.changes(family, bucket, sink)
+        }
+      },
+      new Host
+    )
+    val family = table.families.head
+    assert(family.contains(buffer(keys.head), 7), "the first key is looked up")
+    assert(hanging.interrupted(work(family)).isInstanceOf[InterruptedException])
+    assert(table.isSound && keysOf(family.ranged(null, null, 7)) == keys)
+  }
+
+  test("a load that is interrupted while it reads leaves a table that loads again") {
+    val interrupts = new AtomicInteger
+    val table = tableOf(
+      new Loader {
+        override def changes(family: Int, bucket: Int, sink: RecordSink): Unit =
+          if (interrupts.getAndIncrement() == 0) throw new InterruptedException("killed")
+          else super.changes(family, bucket, sink)
+      },
+      new Host
+    )
+    assertThrows[InterruptedException](table.families.head.load(5))
+    assert(table.isSound)
+    assert(keysOf(table.families.head.ranged(null, null, 7)) == keys)
   }
 }

@@ -4,7 +4,7 @@ import java.util.{Arrays, BitSet}
 
 import scala.util.Using
 
-import io.bucketstate.checkpoint.io.{Attempt, Damage, FileStore}
+import io.bucketstate.checkpoint.io.{Attempt, Damage, Exclusive, FileStore}
 import io.bucketstate.checkpoint.records.{Lookup, RecordPlaces}
 import io.bucketstate.error.CorruptException
 import io.bucketstate.record.{RecordBuffer, RecordSink}
@@ -24,24 +24,28 @@ private[checkpoint] final class TailChangelog(
     isHeld: Boolean,
     places: RecordPlaces
 ) {
+  import TailChangelog._
+
   private[this] val blocks = opened.blocks.map(new Share(_)).toArray
+  private[this] val locks =
+    Array.fill(math.min(blocks.length, MostLocks))(new Exclusive) // of blocks
 
   /** Hands out what the changelog has of a bucket. */
   def read(family: Int, bucket: Int, sink: RecordSink): Unit =
-    each(family, bucket)(share => share.synchronized(share.read(bucket, sink)))
+    each(family, bucket)((share, alone) => alone(path)(share.read(bucket, sink)))
 
   /** What the changelog has of a key. */
   def find(family: Int, key: RecordBuffer): Lookup = {
     var found: Lookup = Lookup.Absent
-    each(family, key.bucket) { share =>
-      if (found == Lookup.Absent) found = share.synchronized(share.find(key))
+    each(family, key.bucket) { (share, alone) =>
+      if (found == Lookup.Absent) found = alone(path)(share.find(key))
     }
     found
   }
 
   /** A bucket was loaded: it is not read again. */
   def loaded(family: Int, bucket: Int): Unit =
-    each(family, bucket)(share => share.synchronized(share.loaded(bucket)))
+    each(family, bucket)((share, alone) => alone(path)(share.loaded(bucket)))
 
   /** Whether all its bytes have been verified already. */
   def isVerified: Boolean = isHeld
@@ -49,20 +53,20 @@ private[checkpoint] final class TailChangelog(
   /** Compares the checksums of all blocks, without decoding any. */
   def verify(): Unit = reading(_.verifyBlocks())
 
-  /** Bytes of heap that it holds now. */
+  /** Bytes of heap that it holds now. Waits for nobody who reads. */
   def heapBytes: Long =
-    (if (isHeld) opened.length else 0L) + blocks.iterator
-      .map(share => share.synchronized(share.heapBytes))
-      .sum
+    (if (isHeld) opened.length else 0L) + blocks.iterator.map(_.heapBytes).sum
 
-  private def each(family: Int, bucket: Int)(use: Share => Unit): Unit = {
+  private def each(family: Int, bucket: Int)(use: (Share, Exclusive) => Unit): Unit = {
     var i = 0
     while (i < blocks.length) {
       val block = blocks(i).block
-      if (block.family == family && block.holds(bucket)) use(blocks(i))
+      if (block.family == family && block.holds(bucket)) use(blocks(i), locks(i % locks.length))
       i += 1
     }
   }
+
+  private def path = s"${folder.location}/${file.changelog}"
 
   private def reading[A](use: ChangelogReader => A): A =
     if (isHeld) use(opened)
@@ -70,16 +74,18 @@ private[checkpoint] final class TailChangelog(
 
   /** A block and, while buckets of it were not loaded, its records. */
   private final class Share(val block: ChangelogBlock) {
-    private[this] var content: IndexedBlock = _
-    private[this] var buckets: Array[Int] = _ // of the records, known when a bucket is first read
+    @volatile private[this] var content: IndexedBlock = _
+    // Of the records, known when a bucket is first read.
+    @volatile private[this] var buckets: Array[Int] = _
     private[this] var done: BitSet = _ // buckets that were loaded, counted from the block's first
 
     def read(bucket: Int, sink: RecordSink): Unit = {
       val (raw, starts) = (records.raw, records.starts)
       if (buckets == null) buckets = bucketsOf(raw, starts)
+      val all = buckets
       var i = 0
       while (i < starts.length) {
-        if (buckets(i) == bucket) sink(recordAt(raw, starts(i)), raw(starts(i)))
+        if (all(i) == bucket) sink(recordAt(raw, starts(i)), raw(starts(i)))
         i += 1
       }
     }
@@ -107,9 +113,11 @@ private[checkpoint] final class TailChangelog(
       }
     }
 
-    def heapBytes: Long =
-      (if (content == null) 0L else content.raw.length + 4L * content.starts.length) +
-        (if (buckets == null) 0L else 4L * buckets.length)
+    def heapBytes: Long = {
+      val (block, numbers) = (content, buckets)
+      (if (block == null) 0L else block.raw.length + 4L * block.starts.length) +
+        (if (numbers == null) 0L else 4L * numbers.length)
+    }
 
     private def records: IndexedBlock = {
       if (content == null) content = reading(_.indexed(block))
@@ -133,10 +141,16 @@ private[checkpoint] final class TailChangelog(
     }
 
     private def misplaced(bucket: Int) = new CorruptException(
-      s"${folder.location}/${file.changelog}",
+      path,
       s"expected keys of buckets ${block.firstBucket} to ${block.lastBucket} in the block at byte " +
         s"${block.offset}, found one of bucket $bucket",
       Damage.Remedy
     )
   }
+}
+
+private object TailChangelog {
+
+  /** Changelogs have few blocks, or many: where there are more than locks, some share one. */
+  private final val MostLocks = 16
 }

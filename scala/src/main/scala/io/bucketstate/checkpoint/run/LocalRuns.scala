@@ -15,6 +15,7 @@ import scala.util.control.NonFatal
 import io.bucketstate.checkpoint.io.{
   CheckpointFiles,
   Damage,
+  Exclusive,
   FileStore,
   ReadableFile,
   StorageErrors,
@@ -31,12 +32,14 @@ import io.bucketstate.error.CorruptException
  * A copy is used only if its length and checksum are those of the manifest: one whose upload failed, or
  * that belongs to another history, can never be taken for the file (SPARK-43404, SPARK-46796).
  *
- * Thread-safe; two threads that want the same file fetch it once.
+ * Thread-safe; two threads that want the same file fetch it once, and an interrupt ends the waiting for another thread
+ * (see [[io.bucketstate.checkpoint.io.Exclusive]]).
  */
 final class LocalRuns(folder: FileStore, workFolder: WorkFolder, clock: Clock = Clock.systemUTC()) {
   import LocalRuns._
 
-  private[this] val locks = Array.fill(64)(new Object) // by name; few files are wanted at a time
+  private[this] val locks =
+    Array.fill(64)(new Exclusive) // by name; few files are wanted at a time
   private[this] val verified = ConcurrentHashMap.newKeySet[String]() // names
 
   /** Where to write a file that will get this name; no other call gives the same place. */
@@ -59,10 +62,12 @@ final class LocalRuns(folder: FileStore, workFolder: WorkFolder, clock: Clock = 
   private[run] def isCopied(name: String): Boolean = folder.localPath(name).isEmpty
 
   /** Names what is wrong with a file: of a copy, what it is a copy of. */
-  private[run] def damageOf(file: RunFile): Damage = {
-    val path = folder.localPath(file.name).fold(s"${folder.location}/${file.name}")(_.toString)
-    LocalRuns.damageOf(file, path)
-  }
+  private[run] def damageOf(file: RunFile): Damage =
+    LocalRuns.damageOf(file, pathOf(file.name))
+
+  /** Where a file lies in the checkpoint. */
+  private[run] def pathOf(name: String): String =
+    folder.localPath(name).fold(s"${folder.location}/$name")(_.toString)
 
   /**
    * Hands a local file of the length that the manifest promises to whoever opens it; it is there until `open`
@@ -71,14 +76,14 @@ final class LocalRuns(folder: FileStore, workFolder: WorkFolder, clock: Clock = 
    * other bytes.
    */
   def using[A](file: RunFile)(open: Path => A): A =
-    lockOf(file.name).synchronized(open(located(file)))
+    alone(file.name)(open(located(file)))
 
   /**
    * Hands a local file to whoever opens it again: a copy that is there is not verified as a whole again, only its length is.
    * Its blocks are verified when they are read.
    */
   private[run] def usingAgain[A](file: RunFile)(open: Path => A): A =
-    lockOf(file.name).synchronized {
+    alone(file.name) {
       val copy = copyOf(file.name)
       if (isCopied(file.name) && hasLength(copy, file)) {
         touch(copy)
@@ -87,7 +92,7 @@ final class LocalRuns(folder: FileStore, workFolder: WorkFolder, clock: Clock = 
     }
 
   /** A block of a copy is not what was written: it is fetched again, unless it is right as a whole. */
-  private[run] def mend(file: RunFile): Unit = lockOf(file.name).synchronized {
+  private[run] def mend(file: RunFile): Unit = alone(file.name) {
     located(file)
     ()
   }
@@ -96,7 +101,7 @@ final class LocalRuns(folder: FileStore, workFolder: WorkFolder, clock: Clock = 
    * Sees to it, once, that every byte of a file is what the manifest promises, those included that are
    * in blocks which nobody reads. Throws as [[using]] does.
    */
-  def verify(file: RunFile): Unit = lockOf(file.name).synchronized {
+  def verify(file: RunFile): Unit = alone(file.name) {
     // Each scan asks for it, and has each block verified that it reads.
     if (verified.contains(file.name) && isCopied(file.name) && hasLength(copyOf(file.name), file)) {
       touch(copyOf(file.name))
@@ -156,7 +161,7 @@ final class LocalRuns(folder: FileStore, workFolder: WorkFolder, clock: Clock = 
           )
           .foreach { path =>
             val name = path.getFileName.toString
-            lockOf(name).synchronized {
+            alone(name) {
               val going =
                 if (name.endsWith(Unfinished)) isOlder(path, AbandonedAfter)
                 else !kept.contains(name) && (workFolder.temporary || isOlder(path, UnusedAfter))
@@ -168,8 +173,10 @@ final class LocalRuns(folder: FileStore, workFolder: WorkFolder, clock: Clock = 
       ()
     }
 
-  private def lockOf(name: String): AnyRef =
-    locks(Math.floorMod(CheckpointFiles.leaf(name).hashCode, locks.length))
+  private def alone[A](name: String)(body: => A): A = {
+    val lock = locks(Math.floorMod(CheckpointFiles.leaf(name).hashCode, locks.length))
+    lock(pathOf(name))(body)
+  }
 
   private def isOlder(path: Path, age: Duration): Boolean =
     try Files.getLastModifiedTime(path).toInstant.isBefore(clock.instant().minus(age))

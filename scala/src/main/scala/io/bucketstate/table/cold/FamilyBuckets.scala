@@ -116,7 +116,7 @@ private[table] final class FamilyBuckets(
    * @return null if there is no such key, [[FamilyBuckets.InBucket]] if the bucket has to be asked
    */
   def findFirst(key: RecordBuffer): Array[Byte] = {
-    val found = loading.lockOf(key.bucket).synchronized {
+    val found = loading.alone(key.bucket) {
       if (buckets.getAcquire(key.bucket) != null || searched(key.bucket)) FamilyBuckets.InBucket
       else {
         searched(key.bucket) = true
@@ -163,7 +163,7 @@ private[table] final class FamilyBuckets(
   private def bytesOf(buckets: Int): Long =
     (floor.wholeBytes.toDouble * buckets / numBuckets).toLong
 
-  private def fetch(number: Int, whole: Boolean): Bucket = loading.lockOf(number).synchronized {
+  private def fetch(number: Int, whole: Boolean): Bucket = loading.alone(number) {
     val there = buckets.getAcquire(number)
     if (there != null) there
     else {

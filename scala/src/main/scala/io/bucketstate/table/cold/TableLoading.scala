@@ -1,6 +1,7 @@
 package io.bucketstate.table.cold
 
 import java.util.concurrent.atomic.{AtomicBoolean, AtomicInteger, LongAdder}
+import java.util.concurrent.locks.ReentrantLock
 
 import io.bucketstate.error.UnavailableException
 import io.bucketstate.table.scan.ReadAhead
@@ -16,7 +17,7 @@ private[table] final class TableLoading(
     numBuckets: Int,
     inUse: () => Unit
 ) {
-  private[this] val locks = Array.fill(numBuckets)(new Object)
+  private[this] val locks = Array.fill(numBuckets)(new ReentrantLock) // by number of a bucket
   private[this] val touched = new LongAdder
   private[this] val isUsed = new AtomicBoolean
   private[this] val untilCount = new AtomicInteger
@@ -43,8 +44,16 @@ private[table] final class TableLoading(
   /** See [[LoadHost.mayKeep]]. */
   val mayKeep: Long => Boolean = host.mayKeep(_)
 
-  /** Held while a bucket of that number is loaded. */
-  def lockOf(bucket: Int): AnyRef = locks(bucket)
+  /**
+   * Runs `body` while no other thread does so for buckets of that number. An interrupt wakes whoever waits for another
+   * thread, with an `InterruptedException`: so storage that hangs for one thread does not hold a task that is killed.
+   */
+  def alone[A](bucket: Int)(body: => A): A = {
+    val lock = locks(bucket)
+    if (!lock.tryLock()) lock.lockInterruptibly()
+    try body
+    finally lock.unlock()
+  }
 
   def isSound: Boolean = failure == null
 
@@ -52,14 +61,14 @@ private[table] final class TableLoading(
   def requireSound(): Unit = if (failure != null) throw failure
 
   /**
-   * Carries out a part of loading. Where the storage was not available it may be tried again; after any
-   * other failure nothing is loaded any more.
+   * Carries out a part of loading. Where the storage was not available, or the thread was interrupted, it may be tried
+   * again; after any other failure nothing is loaded any more.
    */
   def guarded[A](load: => A): A =
     try load
     catch {
-      case e: UnavailableException => throw e
-      case e: Throwable            =>
+      case e @ (_: UnavailableException | _: InterruptedException) => throw e
+      case e: Throwable                                            =>
         failure = e
         throw e
     }

@@ -12,7 +12,14 @@ import io.bucketstate.checkpoint.records.{FamilyEncodings, Lookup, RecordPlaces}
 import io.bucketstate.error.{CorruptException, UnavailableException}
 import io.bucketstate.record.{BucketAssigner, Record, RecordBuffer, RecordOp}
 import io.bucketstate.testkit.ProviderHarness._
-import io.bucketstate.testkit.{Fault, FaultyFileStore, ProviderHarness, TidySuite}
+import io.bucketstate.testkit.{
+  Fault,
+  FaultyFileStore,
+  Hanging,
+  ProviderHarness,
+  TidySuite,
+  WatchedFileStore
+}
 
 /** Changelogs as a restart reads them: by bucket and by key, in any order, again after a failure. */
 @Slow
@@ -137,6 +144,28 @@ class ChangelogTailSuite extends TidySuite {
       faulty.failNext(Fault.Before)
       assertThrows[UnavailableException](bucketOf(opened, 2))
       assert(bucketOf(opened, 2) == expected)
+    }
+  }
+  test("whoever waits for a block that storage does not hand over ends when it is interrupted") {
+    withFolder { folder =>
+      val harness = new ProviderHarness(folder)
+      written(harness, 1, 4)
+      val hanging = new Hanging
+      @volatile var isAsked = false
+      val store = new WatchedFileStore(
+        new NioFileStore(harness.storeFolder),
+        opening = _ => if (isAsked) hanging()
+      )
+      val opened = tail(store, 1, _ => false)
+      isAsked = true
+      val failure = hanging.interrupted {
+        assert(opened.heapBytes == 0, "told without waiting")
+        bucketOf(opened, 2)
+      }
+      assert(failure.isInstanceOf[UnavailableException], failure)
+      assert(failure.getMessage.contains("1.changelog"), failure)
+      assert(bucketOf(opened, 2) == bucketOf(tail(store, 1, _ => true), 2))
+      assert(opened.heapBytes > 0 && store.openFiles == 0)
     }
   }
 }

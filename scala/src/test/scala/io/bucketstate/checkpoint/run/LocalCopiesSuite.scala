@@ -141,7 +141,7 @@ class LocalCopiesSuite extends TidySuite {
         reading.local.using(file) { copy =>
           Damage.at(copy, 3)
           reader.start()
-          awaitBlocked(reader)
+          Hanging.awaitWaiting(reader)
           reading.lookUp(readers, some.takeRight(1))
         }
         task.get()
@@ -149,14 +149,31 @@ class LocalCopiesSuite extends TidySuite {
     }
   }
 
-  private def awaitBlocked(thread: Thread): Unit = {
-    var blocked = 0
-    while (thread.isAlive && blocked < 20) {
-      thread.join(1)
-      blocked = if (thread.getState == Thread.State.BLOCKED) blocked + 1 else 0
+  for (
+    (name, work) <- Seq[(String, Reading => RunReaders => Any)](
+      "reads it, too" -> (reading => readers => reading.lookUp(readers, content.take(1))),
+      "has it opened" -> (reading => _ => reading.local.using(reading.run.files.head)(_ => ()))
+    )
+  ) test(s"whoever $name while storage does not hand a copy over ends when it is interrupted") {
+    TempFolder.use { folder =>
+      val hanging = new Hanging
+      @volatile var isAsked = false
+      val store = new WatchedFileStore(
+        new MemoryFileStore,
+        opening = _ => if (isAsked) hanging()
+      )
+      val reading = new Reading(store, WorkFolder(folder, temporary = true))
+      reading.use { readers =>
+        reading.lookUpAll(readers)
+        reading.copies.foreach(Files.delete)
+        isAsked = true
+        val failure = hanging.interrupted(work(reading)(readers))
+        assert(failure.isInstanceOf[UnavailableException], failure)
+        assert(failure.getMessage.contains("interrupted while another thread reads it"), failure)
+        reading.lookUpAll(readers)
+      }
+      assert(store.openFiles == 0)
     }
-    assert(thread.isAlive, "it has to wait")
-    ()
   }
 
   test("whatever byte changes under a reader, of data, index or filter, no answer is wrong") {

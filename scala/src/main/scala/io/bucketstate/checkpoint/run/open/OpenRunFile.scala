@@ -3,7 +3,7 @@ package io.bucketstate.checkpoint.run.open
 import java.nio.file.Path
 import java.util.concurrent.atomic.{AtomicBoolean, AtomicInteger}
 
-import io.bucketstate.checkpoint.io.{NioFileStore, ReadableFile}
+import io.bucketstate.checkpoint.io.{Exclusive, NioFileStore, ReadableFile}
 import io.bucketstate.checkpoint.run.{LocalRuns, ReadFigures, RunFile}
 
 /**
@@ -22,14 +22,13 @@ private[run] final class OpenRunFile(
     with FileHandles.Owner {
   private[this] val users = new AtomicInteger(1) // the opener
   private[this] val closed = new AtomicBoolean
+  private[this] val alone = new Exclusive // with the handle
   private[this] var handle: ReadableFile = _ // null while it is closed
   private[this] var wasOpen = false
 
   /** Not volatile: one that is a little old does no harm. */
   var lastUse: Long = 0L
 
-  /** Not the object's own, which is slow to find out while somebody has the object's lock. */
-  override val hashCode: Int = OpenRunFile.opened.incrementAndGet()
   OpenRunFile.live.incrementAndGet()
 
   override val length: Long = file.bytes
@@ -65,7 +64,7 @@ private[run] final class OpenRunFile(
   /** Whether its opener needs it no more: nothing more is kept of it. */
   def isGivenUp: Boolean = closed.get
 
-  override def park(): Unit = if (isUnused) synchronized {
+  override def park(): Unit = if (isUnused) alone.patiently {
     // Who holds it since then has it opened behind this, if at all.
     if (isUnused) closeHandle()
   }
@@ -86,7 +85,7 @@ private[run] final class OpenRunFile(
   private def opening[A](use: ReadableFile => A): A = {
     var isNew = false
     try
-      synchronized {
+      alone(local.pathOf(file.name)) {
         if (handle == null) {
           if (users.get == 0) throw new IllegalStateException(s"${file.name} was closed")
           handle = if (wasOpen) local.usingAgain(file)(openAt) else local.using(file)(openAt)
@@ -101,7 +100,7 @@ private[run] final class OpenRunFile(
     finally if (isNew) handles.opened()
   }
 
-  private def closeHandle(): Unit = synchronized {
+  private def closeHandle(): Unit = alone.patiently {
     val open = handle
     if (open != null) {
       handle = null
@@ -116,7 +115,6 @@ private[run] final class OpenRunFile(
 
 private[bucketstate] object OpenRunFile {
   private val live = new AtomicInteger
-  private val opened = new AtomicInteger
 
   /** How many this process has open. */
   def liveCount: Int = live.get
