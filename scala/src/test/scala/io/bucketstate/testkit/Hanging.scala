@@ -7,16 +7,16 @@ import scala.annotation.tailrec
 
 import org.scalatest.Assertions._
 
-/** Storage that hangs for one of those who call, whatever interrupts it, until it is let go. */
+/** Storage that hangs for one of those who call while it is to, whatever interrupts them, until it is let go. */
 final class Hanging {
-  private[this] val isTaken = new AtomicBoolean
+  private[this] val isAwaited = new AtomicBoolean
   private[this] val begun = new CountDownLatch(1)
   private[this] val released = new CountDownLatch(1)
 
-  /** Called with each request; the first hangs. */
-  def apply(): Unit = if (isTaken.compareAndSet(false, true)) {
+  /** Called with each request; the first within [[interrupted]] hangs. */
+  def apply(): Unit = if (isAwaited.compareAndSet(true, false)) {
     begun.countDown()
-    awaitRelease()
+    Hanging.await(released)
   }
 
   /**
@@ -28,6 +28,7 @@ final class Hanging {
   def interrupted(work: => Any): Throwable = {
     val first = new FutureTask[Any](() => work)
     val second = new FutureTask[Any](() => work)
+    isAwaited.set(true)
     new Thread(first).start()
     try {
       assert(begun.await(60, TimeUnit.SECONDS), "storage has to be asked")
@@ -44,19 +45,20 @@ final class Hanging {
       ()
     }
   }
+}
 
-  @tailrec private def awaitRelease(): Unit = {
+object Hanging {
+  private val Waiting = Set(Thread.State.BLOCKED, Thread.State.WAITING)
+
+  /** Until it is released, however often the thread is interrupted meanwhile. */
+  @tailrec def await(released: CountDownLatch): Unit = {
     val isReleased =
       try {
         released.await()
         true
       } catch { case _: InterruptedException => false }
-    if (!isReleased) awaitRelease()
+    if (!isReleased) await(released)
   }
-}
-
-object Hanging {
-  private val Waiting = Set(Thread.State.BLOCKED, Thread.State.WAITING)
 
   /** Until a thread waits for another one. */
   def awaitWaiting(thread: Thread): Unit = {

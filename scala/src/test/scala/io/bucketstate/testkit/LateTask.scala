@@ -3,8 +3,6 @@ package io.bucketstate.testkit
 import java.io.ObjectInputStream
 import java.util.concurrent.CountDownLatch
 
-import scala.annotation.tailrec
-
 import org.apache.spark.TaskContext
 
 /**
@@ -30,17 +28,8 @@ final class LateTask private {
     if (isIt) {
       task.addTaskCompletionListener[Unit]((_: TaskContext) => ended.countDown())
       held.countDown()
-      awaitRelease()
+      Hanging.await(released)
     }
-  }
-
-  @tailrec private def awaitRelease(): Unit = {
-    val isReleased =
-      try {
-        released.await()
-        true
-      } catch { case _: InterruptedException => false }
-    if (!isReleased) awaitRelease()
   }
 }
 

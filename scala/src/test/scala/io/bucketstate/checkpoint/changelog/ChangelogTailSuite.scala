@@ -151,13 +151,9 @@ class ChangelogTailSuite extends TidySuite {
       val harness = new ProviderHarness(folder)
       written(harness, 1, 4)
       val hanging = new Hanging
-      @volatile var isAsked = false
-      val store = new WatchedFileStore(
-        new NioFileStore(harness.storeFolder),
-        opening = _ => if (isAsked) hanging()
-      )
+      val store =
+        new WatchedFileStore(new NioFileStore(harness.storeFolder), opening = _ => hanging())
       val opened = tail(store, 1, _ => false)
-      isAsked = true
       val failure = hanging.interrupted {
         assert(opened.heapBytes == 0, "told without waiting")
         bucketOf(opened, 2)

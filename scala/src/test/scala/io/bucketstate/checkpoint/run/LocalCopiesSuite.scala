@@ -157,16 +157,11 @@ class LocalCopiesSuite extends TidySuite {
   ) test(s"whoever $name while storage does not hand a copy over ends when it is interrupted") {
     TempFolder.use { folder =>
       val hanging = new Hanging
-      @volatile var isAsked = false
-      val store = new WatchedFileStore(
-        new MemoryFileStore,
-        opening = _ => if (isAsked) hanging()
-      )
+      val store = new WatchedFileStore(new MemoryFileStore, opening = _ => hanging())
       val reading = new Reading(store, WorkFolder(folder, temporary = true))
       reading.use { readers =>
         reading.lookUpAll(readers)
         reading.copies.foreach(Files.delete)
-        isAsked = true
         val failure = hanging.interrupted(work(reading)(readers))
         assert(failure.isInstanceOf[UnavailableException], failure)
         assert(failure.getMessage.contains("interrupted while another thread reads it"), failure)
